@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 92] = [
+pub const ENDPOINTS: [&str; 93] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -101,6 +101,7 @@ pub const ENDPOINTS: [&str; 92] = [
     "admin.model",
     "admin.jobs",
     "admin.metrics",
+    "admin.findings",
 ];
 
 /// Prefix of the names of the operators' endpoints.

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use crate::Failure;
 use crate::config::Config;
+use crate::doctor;
 use crate::readiness::register_worker_gauges;
 use crate::sql_process::{COMMAND, Setup};
 use toise_accounts::holds::CallHolds;
@@ -249,6 +250,7 @@ pub fn app(
         readiness,
         metrics,
         replica: None,
+        doctor: doctor::of_server(store, clock, config),
     })
 }
 

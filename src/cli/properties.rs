@@ -141,12 +141,13 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             };
             let split = || -> Result<FlxId, Failure> { Ok(listings.split(*property, adverts)?) };
             let parted = audited_with_subject(&store, &clock, act, subject, split)?;
+            let moved = match adverts.len() {
+                1 => "1 advert".to_owned(),
+                count => format!("{count} adverts"),
+            };
             common.say(
                 json!({"propertyFlxId": parted, "adverts": adverts}),
-                format!(
-                    "moved {} adverts of {property} to the new property {parted}",
-                    adverts.len()
-                ),
+                format!("moved {moved} of {property} to the new property {parted}"),
             );
         }
     }

@@ -40,12 +40,13 @@ function sayIfRefused() {
   toast(word("screenRefused", { screen: screenName(path), scope: SCREENS[path].scope }), true);
 }
 
-/** Changes parameters of the address; an empty one is left out. */
+/** Changes parameters of the address; an empty one is left out. The same address is not written again: that would end a step in the
+    browser's history that has begun. */
 function writeAddress(screen, parameters, isNew) {
   const kept = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   const address = `#/${screen}${kept.length ? `?${new URLSearchParams(kept)}` : ""}`;
   if (isNew) location.hash = address;
-  else history.replaceState(null, "", address);
+  else if (location.hash !== address) history.replaceState(null, "", address);
 }
 
 function Shown({ screen, parameters, set }) {
@@ -94,10 +95,11 @@ function Console() {
     <${Toasts} /></div>`;
 }
 
-// The first screen is loaded while the session begins.
-(SCREENS[/^#\/(\w+)/.exec(location.hash)?.[1]] ?? SCREENS.map).load();
+// The first screen is loaded while the session begins. If that fails, the screen says so when it is shown.
+const first = /^#\/(\w+)/.exec(location.hash)?.[1];
+SCREENS[Object.hasOwn(SCREENS, first) ? first : "map"].load().catch(() => {});
 // A link may carry a code, which is worth a session once; it leaves the address at once.
 const code = /^#code=(\w+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, "", location.pathname);
 const begun = code ? begin({ code }).catch(() => resume().then(() => who() || toast(word("codeUsed"), true))) : resume();
-begun.finally(() => render(html`<${Console} />`, document.getElementById("app")));
+begun.catch((error) => toast(error.message, true)).finally(() => render(html`<${Console} />`, document.getElementById("app")));

@@ -3,7 +3,7 @@
 
 import { call } from "./api.js";
 import { AREA, geometryOf, ringOf } from "./drawing.js";
-import { labelled, number, word } from "./language.js";
+import { counted, labelled, number, word } from "./language.js";
 import { LayerSwitches } from "./maplayers.js";
 import { Field, Icon, Popover, Typed, Waiting, html, useLoaded } from "./parts.js";
 import { attempt } from "./toasts.js";
@@ -146,5 +146,5 @@ function LayerChoice({ layers, chosen, set }) {
         checked=${relation === one} onChange=${() => relate(one)} /> ${word(`layer.${one}`)}</label>`)}</fieldset>`}
       ${relation === "within" && html`<${Field} label=${word("layerMetres")}><input type="number" min="0" max=${METRES_MAX} value=${chosen.meters}
         onChange=${(event) => event.target.checkValidity() && event.target.value && set({ [LAYER]: `${chosen.name},${event.target.value}` })} /><//>`}
-      <p class="quiet"><small>${word("layerAbout", { count: number(layer.count) })} · ${layer.source} · ${layer.licence}</small></p>`}`;
+      <p class="quiet"><small>${counted("layerAbout", layer.count)} · ${layer.source} · ${layer.licence}</small></p>`}`;
 }

@@ -4,7 +4,7 @@ import { addressOf } from "./addresses.js";
 import { call } from "./api.js";
 import { spokenValue, merged } from "./filters.js";
 import { patiently } from "./csvfile.js";
-import { day, euros, perM2, squareMetres, word } from "./language.js";
+import { counted, day, euros, perM2, squareMetres } from "./language.js";
 
 /** Records on a page of the list. */
 const PAGE = 25;
@@ -38,7 +38,7 @@ export async function* pagesOf({ search, row = (record) => record }, filters, ne
 const inPlace = (place) => place;
 const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
-const roomsOf = (count) => (count ? `${count} ${word(count === 1 ? "room" : "rooms").toLowerCase()}` : "");
+const roomsOf = (count) => (count ? counted("someRooms", count) : "");
 const KINDS = { Maison: "house", Appartement: "flat", Terrain: "land", Tertiaire: "shop", CLASS_HOUSE: "house", CLASS_FLAT: "flat" };
 const kindIcon = (type) => KINDS[type] ?? "box";
 

@@ -26,6 +26,8 @@ export const FEATURES = {
   CLASS_FLAT: ["Balcony", "Terrace", "Lift", "Parking", "Garage", "Cellar"],
   CLASS_HOUSE: ["Balcony", "Terrace", "Parking", "Garage", "Cellar", "Pool"],
 };
+/** The class of the home that an address describes. */
+export const typeOf = ({ type }) => (Object.hasOwn(FEATURES, type ?? "") ? type : USUAL.type);
 /** Classes of an energy diagnostic. */
 export const ENERGY_CLASSES = ["A", "B", "C", "D", "E", "F", "G"];
 
@@ -33,7 +35,7 @@ export const ENERGY_CLASSES = ["A", "B", "C", "D", "E", "F", "G"];
 export function estimateOf(at, parameters) {
   const given = (name, usual) => Number(parameters[name] || usual);
   const rooms = given("rooms", USUAL.rooms);
-  const type = parameters.type || USUAL.type;
+  const type = typeOf(parameters);
   const isFlat = type === USUAL.type;
   const features = (parameters.has ?? "").split(",").filter((one) => FEATURES[type].includes(one));
   return {
@@ -77,5 +79,5 @@ export const bedroomsOf = (rooms) => Math.max(0, rooms - 1);
 /** What was chosen and leaves a value as it is, because its model has learned no effect of it: `energyClass`, `floor`. */
 export const unfelt = (parameters, contributions) => [
   ...(parameters.energy && !contributions.epcEnergy ? ["energyClass"] : []),
-  ...(parameters.floor && parameters.type !== "CLASS_HOUSE" && !contributions.hasLift ? ["floor"] : []),
+  ...(parameters.floor && typeOf(parameters) !== "CLASS_HOUSE" && !contributions.hasLift ? ["floor"] : []),
 ];

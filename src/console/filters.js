@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { layerText } from "./areas.js";
 import { FIELD_NAMES, RECORD_NAMES, commonStart } from "./fieldnames.js";
-import { language, number, day, valueWord, word } from "./language.js";
+import { counted, language, number, day, valueWord, word } from "./language.js";
 import { useLoaded } from "./parts.js";
 
 /** How deep filters are nested at most. */
@@ -153,7 +153,7 @@ export function described(filters, path = []) {
   if (filters === null || filters === undefined) return [];
   if (path.at(-1) === "layer" && filters.name) return [[word("layer"), layerText(filters)]];
   // The corners of an area are too many to list.
-  if (Array.isArray(filters.coordinates)) return [[word("area"), word("corners", { count: number(cornersOf(filters.coordinates)) })]];
+  if (Array.isArray(filters.coordinates)) return [[word("area"), counted("corners", cornersOf(filters.coordinates))]];
   const field = { name: path.join("."), kind: "range" };
   if (isRange(filters)) {
     const [from, to] = [filters.min ?? filters.from, filters.max ?? filters.to].map((end) => (typeof end === "number" ? number(end, 2) : end && day(end)));

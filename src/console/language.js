@@ -14,6 +14,10 @@ export function word(name, values = {}) {
   return spaced(said).replace(/\{(\w+)\}/g, (_, one) => values[one] ?? "");
 }
 
+/** The words for a number of things, which names of words.js begin: in the singular `NAME.one`, else `NAME.many`. French has the
+    singular also for 0. `{count}` in them is the number as people write it. */
+export const counted = (name, count, values) => word(`${name}.${new Intl.PluralRules(language).select(count) === "one" ? "one" : "many"}`, { ...values, count: number(count) });
+
 /** French puts a space before these signs, at which no line may break. */
 const spaced = (text) => (language === "fr" ? text.replace(/ (?=[:;?!](?:\s|$))/g, "\u00a0") : text);
 
@@ -76,9 +80,9 @@ export function ago(value) {
 /** A number of bytes in a unit that people read. */
 export function bytes(value) {
   if (value === null || value === undefined) return "";
-  const unit = Math.min(4, Math.floor(Math.log2(Math.max(value, 1)) / 10));
+  const unit = Math.min(4, Math.floor(Math.log10(Math.max(value, 1)) / 3));
   const names = language === "fr" ? ["o", "ko", "Mo", "Go", "To"] : ["B", "kB", "MB", "GB", "TB"];
-  return `${number(value / 1024 ** unit, unit > 0 && value / 1024 ** unit < 10 ? 1 : 0)}\u00a0${names[unit]}`;
+  return `${number(value / 1000 ** unit, unit > 0 && value / 1000 ** unit < 10 ? 1 : 0)}\u00a0${names[unit]}`;
 }
 
 /** A large number in few characters. */

@@ -5,7 +5,7 @@ import { call, may, who } from "./api.js";
 import { SALES_MIN, addCompared, compare } from "./comparison.js";
 import { positionsOf, useArea } from "./drawing.js";
 import { featureLayers, showLayers } from "./featurelayers.js";
-import { euros, number, perM2, word } from "./language.js";
+import { counted, euros, number, perM2, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { useTheme } from "./theme.js";
@@ -78,7 +78,7 @@ function said({ spot, feature, area, place }, figure) {
   if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
   const shown = area?.[figure] !== undefined ? figureText(figure, area[figure]) : area && figure === "change" ? word("tooFewSales", { count: SALES_MIN }) : "";
   const prices = area?.before ? `${euros(area.before)} → ${perM2(area.price_per_m2)}` : "";
-  const count = area?.count === undefined ? "" : `${number(area.count)} ${word("results")}`;
+  const count = area?.count === undefined ? "" : counted("someResults", area.count);
   return [area?.name ?? place?.name, shown, prices, count].filter(Boolean).join(" · ");
 }
 
@@ -130,8 +130,8 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       }
       made.on("moveend", ({ isOfAddress }) => {
         // What the address asked for is not written back: the address may ask for something else by now, and the two would
-        // follow each other for ever.
-        if (isOfAddress) return;
+        // follow each other for ever. Nor is where a move was that the address ended.
+        if (isOfAddress || handlers.current.isLed) return;
         // A map that is being left still moves.
         const { lng, lat } = made.getCenter();
         if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
@@ -204,16 +204,27 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     const isSmall = bounds.getEast() - bounds.getWest() < SHARE_MIN * (shown.getEast() - shown.getWest());
     if (isApart || isSmall) fit(made, bounds);
   }), [JSON.stringify(outline)]);
+  // Moves the map as the page asks. The address has no part in it: neither the new place nor where a move was that this ends is
+  // written.
+  const lead = (act) => {
+    handlers.current.isLed = true;
+    try {
+      act();
+    } finally {
+      handlers.current.isLed = false;
+    }
+  };
   // An address may lead elsewhere; one that the map wrote itself is rounded.
   const isFirst = useRef(true);
   useEffect(() => {
     const wasFirst = isFirst.current;
     isFirst.current = false;
     return whenMade((made) => {
-      if (!view) return void (wasFirst || isFitted || fit(made, FRANCE));
+      if (isFitted || (!view && wasFirst)) return;
+      if (!view) return void lead(() => fit(made, FRANCE));
       const { lng, lat } = made.getCenter();
       const isThere = Math.abs(lng - view.lon) < 1e-4 && Math.abs(lat - view.lat) < 1e-4 && Math.abs(made.getZoom() - view.zoom) < 0.02;
-      if (!isThere && !isFitted) made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom }, { isOfAddress: true });
+      if (!isThere) lead(() => made.jumpTo({ center: [view.lon, view.lat], zoom: view.zoom }));
     });
   }, [view?.lon, view?.lat, view?.zoom]);
   useEffect(() => {
@@ -257,7 +268,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     const points = [...(home ? [home] : []), ...spots.map((one) => one.at)];
     for (const at of points) around.extend(at);
     const bring = () => {
-      made.resize();
+      lead(() => made.resize());
       if (isFitted && !around.isEmpty()) fit(made, around, 15);
     };
     // Another colour of the same points moves nothing.

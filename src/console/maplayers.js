@@ -2,9 +2,9 @@
     The features come from SQL, which has the geometry of every layer. */
 
 import { call, callRaw, may } from "./api.js";
-import { number, word } from "./language.js";
+import { counted, word } from "./language.js";
 import { Icon, Waiting, html, useLoaded, useRef, useRested } from "./parts.js";
-import { readRows } from "./rows.js";
+import { readRows, textOf } from "./rows.js";
 import { geometryOfHex } from "./wkb.js";
 
 /** The parameter of the address that holds the names of the layers, parted by commas. */
@@ -20,6 +20,8 @@ const TIME_S = 30;
 const MARGIN = 0.25;
 /** Rest after a move before features are read, milliseconds. */
 const REST_MS = 300;
+/** After this time, a move asks again which layers there are: one may have been imported again. Milliseconds. */
+const KNOWN_MS = 60_000;
 /** Colours of the layers, in their order; both themes have grounds on which they can be told apart. */
 const COLOURS = ["#c2187a", "#d9730d", "#0d9488", "#8b5cf6", "#4d7c0f", "#0284c7"];
 
@@ -63,23 +65,27 @@ const NONE = [];
  */
 export function useMapLayers(parameters, box) {
   const names = may("sql") ? namesOf(parameters) : NONE;
-  const known = useLoaded(async (signal) => (names.length > 0 ? (await call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true })).data : NONE), [names.length > 0]);
+  const known = useLoaded(async (signal) => (names.length > 0 ? (await call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true })).data : NONE),
+    [names.length > 0, Math.floor(Date.now() / KNOWN_MS)]);
+  // A list that cannot be read again leaves the layers as they were.
+  const list = useRef(null);
+  if (known.value) list.current = known.value;
   const kept = useRef(new Map());
   const rested = useRested(box, REST_MS);
   const drawn = useLoaded(async (signal) => {
-    if (!rested || !known.value) return NONE;
+    if (!rested || !list.current) return NONE;
     const now = rested.split(",").map(Number);
     const one = async (layer, nth) => {
       const before = kept.current.get(layer.name);
-      const isEnough = before && !before.error && (before.at === rested || (before.isWhole && isWithin(now, before.box)));
+      const isEnough = before && !before.error && before.importedAt === layer.importedAt && (before.at === rested || (before.isWhole && isWithin(now, before.box)));
       const found = isEnough ? before : await read(layer, now, signal).catch((error) => ({ error, data: { type: "FeatureCollection", features: [] }, attributes: new Map() }));
-      if (!signal.aborted) kept.current.set(layer.name, isEnough ? found : { ...found, at: rested });
+      if (!signal.aborted) kept.current.set(layer.name, isEnough ? found : { ...found, at: rested, importedAt: layer.importedAt });
       return { name: layer.name, colour: COLOURS[nth % COLOURS.length], layer, ...found };
     };
-    const wanted = known.value.map((layer, nth) => [layer, nth]).filter(([{ name }]) => names.includes(name));
+    const wanted = list.current.map((layer, nth) => [layer, nth]).filter(([{ name }]) => names.includes(name));
     return Promise.all(wanted.map(([layer, nth]) => one(layer, nth)));
-  }, [names.join(), known.value, rested]);
-  return { list: (names.length > 0 && drawn.value) || NONE, waiting: known.error ? known : drawn };
+  }, [names.join(), list.current, rested]);
+  return { list: (names.length > 0 && drawn.value) || NONE, waiting: known.error && !list.current ? known : drawn };
 }
 
 /** Boxes that switch layers on and off. */
@@ -99,8 +105,8 @@ export function LayerLegend({ of, parameters, set }) {
   const hide = (name) => set({ [SHOWN]: names.filter((one) => one !== name).join() });
   return html`<section class="legend drawn" aria-label=${word("layersOnMap")}><ul>${of.list.map(({ name, colour, layer, attributes, isWhole, error }) => html`<li key=${name}>
       <svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" fill=${colour}></rect></svg>
-      <div><b>${name}</b> <small class="quiet">${word("layerAbout", { count: number(layer.count) })} · ${layer.licence}</small>
-        ${error ? html`<small class="fault" role="alert">${error.message}</small>` : !isWhole && html`<small class="quiet">${word("layerPart", { count: number(attributes.size) })}</small>`}</div>
+      <div><b>${name}</b> <small class="quiet">${counted("layerAbout", layer.count)} · ${layer.licence}</small>
+        ${error ? html`<small class="fault" role="alert">${error.message}</small>` : !isWhole && html`<small class="quiet">${attributes.size > 0 ? counted("layerPart", attributes.size) : word("layerTooLarge")}</small>`}</div>
       <button type="button" class="quiet square compact" aria-label=${word("layerHide", { name })} title=${word("layerHide", { name })} onClick=${() => hide(name)}><${Icon} name="close" small /></button></li>`)}</ul>
     ${of.list.length === 0 && html`<${Waiting} of=${of.waiting} lines=${1} />`}</section>`;
 }
@@ -113,5 +119,5 @@ export function FeatureCard({ list, picked, close }) {
   return html`<section class="feature" aria-label=${picked.layer} aria-live="polite" tabindex="0"><div class="row tight spread"><h2>${picked.layer}</h2>
       <button type="button" class="quiet square compact" aria-label=${word("close")} onClick=${close}><${Icon} name="close" small /></button></div>
     ${known.length === 0 ? html`<p class="quiet">${word("noAttributes")}</p>`
-      : html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${String(value)}</dd>`)}</dl>`}</section>`;
+      : html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${textOf(value)}</dd>`)}</dl>`}</section>`;
 }

@@ -8,6 +8,7 @@ import { context, placeIcon, useCompletions } from "./places.js";
 import { copyCall, screenName } from "./rail.js";
 import { placeOf } from "./dwelling.js";
 import { chooseTheme } from "./theme.js";
+import { attempt } from "./toasts.js";
 
 /** Zoom at which a commune is shown, and an address. */
 const COMMUNE_ZOOM = 12;
@@ -37,7 +38,7 @@ export function Palette({ screens, onClose }) {
   }, []);
   const commands = [
     ["sun", word("theme.toLight"), () => chooseTheme("light")], ["moon", word("theme.toDark"), () => chooseTheme("dark")],
-    ["language", word("language"), switchLanguage], ["code", word("asCurl"), copyCall], ["leave", word("leave"), end],
+    ["language", word("language"), switchLanguage], ["code", word("asCurl"), copyCall], ["leave", word("leave"), () => attempt(end)],
   ];
   const matching = (list) => list.filter(([, label]) => plain(label).includes(plain(text.trim())));
   const canOpen = may("ai") || may("search");

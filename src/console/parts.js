@@ -27,6 +27,15 @@ export function useLoaded(load, dependencies) {
   return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
 }
 
+/** Asks again some milliseconds after each answer; an answer that takes long is waited for. */
+export function useRepeated(asked, pause) {
+  useEffect(() => {
+    if (asked.isLoading) return undefined;
+    const timer = setTimeout(asked.again, pause);
+    return () => clearTimeout(timer);
+  }, [asked.isLoading]);
+}
+
 /** A value that follows another once it has rested for some milliseconds. */
 export function useRested(value, rest) {
   const [rested, setRested] = useState(value);
@@ -91,6 +100,8 @@ export function Popover({ button, label, title, className = "", content = "", si
     setOpen(event.newState === "open");
     if (event.newState !== "open") return;
     requestAnimationFrame(() => {
+      // It may be gone by now.
+      if (!opener.current || !place.current) return;
       const from = opener.current.getBoundingClientRect();
       const { width, height } = place.current.getBoundingClientRect();
       const left = side && innerWidth > 700 ? from.right + 8 : from.left;

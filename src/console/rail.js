@@ -5,14 +5,10 @@ import { Mark } from "./icons.js";
 import { labelled, language, switchLanguage, word } from "./language.js";
 import { Icon, Popover, Segments, html, useState } from "./parts.js";
 import { chooseTheme, chosenTheme } from "./theme.js";
-import { toast } from "./toasts.js";
+import { attempt, copy, toast } from "./toasts.js";
 
 /** Copies the last call of the screen as a line for a shell. */
-export async function copyCall() {
-  if (!lastCall) return toast(word("noCall"), true);
-  await navigator.clipboard.writeText(asCurl(lastCall));
-  return toast(word("callCopied"));
-}
+export const copyCall = () => (lastCall ? copy(asCurl(lastCall), word("callCopied")) : toast(word("noCall"), true));
 
 /** The name of a screen; keys without the scope of operators see only their usage in that of operations. */
 export const screenName = (name) => word(name === "operations" && !may("admin") ? "usage" : name);
@@ -64,5 +60,5 @@ function SessionMenu({ others, screen, close, onSearch }) {
     <hr />
     <small class="quiet">${labelled(word("scopes"), who().scopes.join(", "))}</small>
     <a href="#/welcome" onClick=${close}><${Icon} name="key" />${word("mayDoLink")}</a>
-    <button type="button" onClick=${act(end)}><${Icon} name="leave" />${word("leave")}</button>`;
+    <button type="button" onClick=${act(() => attempt(end))}><${Icon} name="leave" />${word("leave")}</button>`;
 }

@@ -1,14 +1,18 @@
 /** Rows of an answer: read while it arrives, put in order, found on the map, and written as CSV. */
 
 /**
- * Reads rows of NDJSON, one object a line, up to a maximum of rows and of letters, and then cancels the answer. Gives the rows
- * and whether they are all.
+ * Reads rows of NDJSON, one object a line, up to a maximum of rows and of letters, and then cancels the answer, also in the middle
+ * of a line. Gives the rows and whether they are all.
  */
 export async function readRows(body, most, mostLetters = Infinity) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   const rows = [];
   let rest = "";
   let letters = 0;
+  const part = async () => {
+    await reader.cancel();
+    return { rows, isWhole: false };
+  };
   for (;;) {
     const { done, value } = await reader.read();
     const lines = (value ?? "").split("\n");
@@ -17,17 +21,26 @@ export async function readRows(body, most, mostLetters = Infinity) {
     rest = done ? "" : lines.pop();
     for (const line of lines.filter(Boolean)) {
       letters += line.length;
-      if (rows.length === most || letters > mostLetters) {
-        await reader.cancel();
-        return { rows, isWhole: false };
-      }
+      if (rows.length === most || letters > mostLetters) return part();
       rows.push(JSON.parse(line));
     }
     if (done) return { rows, isWhole: true };
+    if (letters + rest.length > mostLetters) return part();
   }
 }
 
 const isNone = (value) => value === null || value === undefined;
+
+/** Digits of a number that is not whole: sums of such numbers are not exact beyond them. */
+const DIGITS = 12;
+
+/** A value of a row as text. */
+export function textOf(value) {
+  if (isNone(value)) return "";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(DIGITS)));
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
 const letters = new Intl.Collator(undefined, { numeric: true });
 
 /** Rows in the order of a column: numbers by size, other values by their letters, rows without a value last. */

@@ -1,25 +1,15 @@
 /** The rows of a query: as a table that can be put in order, as a plot, or on the map. */
 
-import { number, word } from "./language.js";
+import { counted, number, word } from "./language.js";
 import { Icon, Segments, Skeleton, Table, html, useEffect, useLoaded, useState } from "./parts.js";
 import { Bars, LinePlot } from "./plot.js";
 import { may } from "./api.js";
-import { numericColumns, positionColumns, sortedBy } from "./rows.js";
+import { numericColumns, positionColumns, sortedBy, textOf } from "./rows.js";
 
 /** Rows that are drawn as bars. */
 const BARS_MAX = 40;
 /** Columns that are drawn as lines. */
 const LINES_MAX = 3;
-
-/** Digits of a number that is not whole: sums of such numbers are not exact beyond them. */
-const DIGITS = 12;
-
-/** A value as text. */
-export function shown(value) {
-  if (value === null || value === undefined) return "";
-  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(DIGITS)));
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
 
 /** How rows can be drawn: as lines where the first column is a time, each once, and others are numbers; as bars of the last number where they are few. */
 function plotOf(rows) {
@@ -35,7 +25,7 @@ function plotOf(rows) {
     return { isTime, title: lines.map(({ label }) => label).join(", "), times: order.map((nth) => times[nth]), lines };
   }
   const last = numbers.at(-1);
-  return rows.length <= BARS_MAX && rows.every((row) => row[last] >= 0) ? { title: last, bars: rows.map((row) => [shown(row[first]), row[last]]) } : null;
+  return rows.length <= BARS_MAX && rows.every((row) => row[last] >= 0) ? { title: last, bars: rows.map((row) => [textOf(row[first]), row[last]]) } : null;
 }
 
 const Plot = ({ of }) => of.isTime ? html`<${LinePlot} height=${280} title=${of.title} times=${of.times} lines=${of.lines} />`
@@ -46,7 +36,7 @@ function Sorted({ rows }) {
   const [by, setBy] = useState({});
   const press = (name) => setBy(by.name !== name ? { name } : by.isDescending ? {} : { name, isDescending: true });
   const numbers = numericColumns(rows);
-  const column = (name) => [name, (row) => shown(row[name]), numbers.includes(name), {
+  const column = (name) => [name, (row) => textOf(row[name]), numbers.includes(name), {
     now: by.name === name ? (by.isDescending ? "descending" : "ascending") : undefined, onSort: () => press(name),
   }];
   return html`<${Table} rows=${by.name === undefined ? rows : sortedBy(rows, by.name, by.isDescending)} columns=${Object.keys(rows[0] ?? {}).map(column)} />`;
@@ -68,7 +58,7 @@ export function Results({ of }) {
   const usual = plot?.isTime ? "chart" : "table";
   const [view, setView] = useState(usual);
   useEffect(() => setView(usual), [of]);
-  return html`<section class="card" aria-label=${word("results")}><div class="row spread"><p role="status"><b>${number(rows.length)}</b> ${word("rows")} · ${number(seconds, 2)} s${!isWhole ? ` · ${word("firstRows")}` : ""}</p>
+  return html`<section class="card" aria-label=${word("results")}><div class="row spread"><p role="status"><b>${number(rows.length)}</b> ${counted("someRows", rows.length)} · ${number(seconds, 2)} s${!isWhole ? ` · ${word("firstRows")}` : ""}</p>
     ${views.length > 1 && html`<${Segments} label=${word("view")} value=${view} onChange=${setView} values=${views.map((one) => [one, html`<${Icon} name=${one} small /> ${word(one)}`])} />`}</div>
     ${view === "chart" && plot ? html`<${Plot} of=${plot} />` : view === "map" && position ? html`<${Mapped} rows=${rows} position=${position} />` : html`<${Sorted} key=${seconds} rows=${rows} />`}</section>`;
 }

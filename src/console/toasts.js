@@ -35,6 +35,16 @@ export async function attempt(act, done) {
   return true;
 }
 
+/** Copies a text and shows `done`. Browsers allow it only to pages that came over TLS or from the same machine. */
+export async function copy(text, done) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    return toast(word("error.copy"), true);
+  }
+  return toast(done);
+}
+
 export function Toasts() {
   const [list, setList] = useState(shown);
   useEffect(() => {

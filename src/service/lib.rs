@@ -22,4 +22,4 @@ pub mod settings;
 mod state;
 
 pub use readiness::Readiness;
-pub use state::{AccessControl, App, Billing, Capacity, Data, Web};
+pub use state::{AccessControl, App, Billing, Capacity, Data, Doctor, Web};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::address_rates::AddressRates;
@@ -68,7 +69,12 @@ pub struct App {
     pub metrics: Metrics,
     /// The snapshot that is served, if this is a replica.
     pub replica: Option<ReplicaStatus>,
+    /// Lists what is missing, old or wrong in the data folder.
+    pub doctor: Doctor,
 }
+
+/// Lists what is missing, old or wrong in the data folder, as JSON. Reads files, so it runs on a blocking thread.
+pub type Doctor = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// The data that the service answers from.
 #[derive(Clone)]

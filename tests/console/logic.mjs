@@ -1,7 +1,7 @@
 /** What the console's modules without markup do, run by `node --test`. */
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
@@ -11,7 +11,7 @@ import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unf
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { reasonOf } from "../../src/console/refusals.js";
-import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy } from "../../src/console/rows.js";
+import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy, textOf } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 import { readTable } from "../../src/console/tablefile.js";
 import { isochroneOf, reachOf, reachText } from "../../src/console/traveltime.js";
@@ -61,6 +61,7 @@ test("an estimate is asked with what was said and what the contract requires, an
   assert.deepEqual([told.type, told.habitation], ["CLASS_HOUSE", { surface: { total: 95 }, roomCount: 5, bedroomCount: 3 }]);
   assert.equal(estimateOf(at, { rooms: "1", bedrooms: "0" }).habitation.bedroomCount, 0);
   assert.equal(bedroomsOf(0), 0);
+  assert.equal(estimateOf(at, { type: "toString" }).type, "CLASS_FLAT", "an address may name any class");
 });
 
 test("what if sends what was chosen: class, floor and features of a flat, land of a house", () => {
@@ -275,4 +276,57 @@ test("a file is read with its encoding, delimiter and quoted cells", () => {
   for (const [text, fault] of [["", "importNoRows"], ["a,b\n", "importNoRows"], ['a\n"b', "importOpenQuote"], ["[1]", "importNotRows"], ['{"a":', "importNotJson"], ["PK\x03\x04", "importOtherFormat"]]) {
     assert.throws(() => read(text), { message: fault }, text);
   }
+});
+
+test("the answer of one endless row is left as soon as it has too many letters", async () => {
+  let given = 0;
+  let isLeft = false;
+  const endless = new ReadableStream({
+    pull(stream) {
+      given += 1;
+      stream.enqueue(new TextEncoder().encode(given === 1 ? '{"a":1}\n{"geometry":"' : "0".repeat(1_000)));
+    },
+    cancel() { isLeft = true; },
+  });
+  assert.deepEqual(await readRows(endless, 10, 5_000), { rows: [{ a: 1 }], isWhole: false });
+  assert.ok(isLeft && given < 20, `${given} pieces were read`);
+});
+
+test("a value of a row is a text, whatever it holds", () => {
+  assert.deepEqual([null, true, 0.1 + 0.2, 2024, "é", { a: [1, null] }].map(textOf), ["", "true", "0.3", "2024", "é", '{"a":[1,null]}']);
+});
+
+test("one thing has the singular, in French also none, and every counted thing has both", async () => {
+  const kept = new Map();
+  globalThis.localStorage = { getItem: (name) => kept.get(name) ?? "en", setItem: (name, value) => kept.set(name, value) };
+  globalThis.document = { documentElement: {} };
+  const { bytes, counted, switchLanguage } = await import("../../src/console/language.js");
+  assert.deepEqual([0, 1, 2, 1_200].map((count) => counted("someRooms", count)), ["0 rooms", "1 room", "2 rooms", "1,200 rooms"]);
+  assert.equal(counted("faultyRows", 1, { all: 2 }), "1 of 2 homes cannot be valued. It is stored with the reason.");
+  switchLanguage();
+  assert.deepEqual([0, 1, 2].map((count) => counted("someRooms", count)), ["0 pièce", "1 pièce", "2 pièces"]);
+  assert.equal(counted("pairsWaiting", 0), "0 paire de biens attend une décision");
+  assert.deepEqual([999, 1_500, 1_500_000, 64 * 2 ** 20].map(bytes), ["999\u00a0o", "1,5\u00a0ko", "1,5\u00a0Mo", "67\u00a0Mo"], "a megabyte has a million bytes");
+  const { WORDS } = await import("../../src/console/words.js");
+  const folder = new URL("../../src/console/", import.meta.url);
+  const files = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".js"));
+  const names = files.flatMap((name) => [...readFileSync(new URL(name, folder), "utf8").matchAll(/counted\("(\w+)"/g)].map(([, one]) => one));
+  assert.ok(names.length > 10, names.join());
+  for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
+});
+
+test("every finding about the data folder has French words", async () => {
+  const { MESSAGES, VALUES, findingText, inFrench } = await import("../../src/console/findings.js");
+  const source = readFileSync(new URL("../../src/app/doctor/findings.rs", import.meta.url), "utf8").replace(/\\\n\s*/g, "");
+  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok(source.includes(`"${text}"`), text);
+  for (const [, text] of source.split("#[cfg(test)]")[0].matchAll(/"((?:no |the |to try|sales were)[^"]{8,})"/g)) {
+    // The first sentence is for a folder that does not exist, which no server has.
+    assert.ok(text.startsWith("no data folder") || text in VALUES || MESSAGES.some(([message]) => message === text), text);
+  }
+  assert.equal(inFrench("the last backup is 12 days old"), "la dernière sauvegarde date de 12 jours");
+  assert.equal(inFrench("no energy diagnostics: homes have no energy classes"), "il manque les diagnostics énergétiques : les biens n’ont pas de classe énergétique");
+  assert.equal(inFrench("no API key works: nobody can call the server"), "aucune clé d’API ne fonctionne : personne ne peut appeler le serveur");
+  assert.equal(inFrench("the last refresh of addresses failed: 503: no answer"), "la dernière mise à jour des adresses a échoué : 503: no answer");
+  assert.equal(inFrench("something new"), "something new");
+  assert.match(findingText({ message: "no backup is known" }), /^(No backup is known|Aucune sauvegarde n’est connue)\.$/);
 });

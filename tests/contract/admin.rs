@@ -378,6 +378,29 @@ async fn usage_reports_the_consumption_of_every_account_by_day() {
 }
 
 #[tokio::test]
+async fn findings_about_the_data_folder_name_the_command_that_helps() {
+    let desk = AdminFixture::open("admin.findings").await;
+    let found = data(desk.get("findings").await).await;
+    let found = found.as_array().unwrap();
+    for finding in found {
+        conforms("Finding", finding);
+    }
+    let command = |message: &str| {
+        let mut named = found.iter().filter(|one| one["message"] == message);
+        named.next().unwrap()["command"].as_str().unwrap()
+    };
+    let folder = desk.store().folder().display().to_string();
+    assert_eq!(
+        command("no sales, diagnostics or addresses: import those of a department"),
+        format!("toise start --departments 48 --data {folder}")
+    );
+    assert_eq!(
+        command("no backup is known"),
+        format!("toise backup ./backup-2026-11-21.tar --data {folder}")
+    );
+}
+
+#[tokio::test]
 async fn reports_of_imports_come_newest_first_and_a_model_is_told_or_missing() {
     let desk = AdminFixture::open("admin.reports,admin.model").await;
     assert_eq!(data(desk.get("reports").await).await, json!([]));

@@ -1,5 +1,5 @@
 //! Examines a data folder: what it holds, how old that is, what is missing, and which command to run. Used by `toise
-//! doctor` and for the log of a server that starts.
+//! doctor`, for the log of a server that starts, and for the operators' endpoint that lists the findings.
 //!
 //! Reads the snapshots of tables, the lists of indexes, the description of the model and a few rows of the store, but
 //! no rows of tables, so it takes milliseconds for a folder of any size. It changes no data. `toise check` reads every
@@ -10,10 +10,12 @@ mod findings;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::json;
 
 pub use findings::{Finding, Severity};
 
@@ -30,6 +32,7 @@ use toise_geocode::folder as addresses;
 use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
 use toise_lake::snapshot::{DataFileEntry, Snapshot};
+use toise_service::Doctor;
 use toise_store::{self as store, Store};
 
 /// Folder that only replicas have.
@@ -209,6 +212,15 @@ pub fn examine(
     };
     examination.findings = findings::of(&examination, config, now);
     examination
+}
+
+/// Returns the function with which a server lists the findings about its data folder.
+pub(crate) fn of_server(store: &Store, clock: &Clock, config: &Config) -> Doctor {
+    let (store, clock, config) = (store.clone(), clock.clone(), config.clone());
+    Arc::new(move || {
+        let examined = examine(store.folder(), &config, clock.now(), Some(&store));
+        json!(examined.findings)
+    })
 }
 
 /// Logs what is missing, old or wrong in the data folder of a server, each with the command to run.

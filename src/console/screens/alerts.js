@@ -3,8 +3,8 @@
 import { KINDS, allAlerts } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
-import { ago, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { ago, counted, day, labelled, moment, number, word } from "../language.js";
+import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useLoaded, useRepeated, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
@@ -56,10 +56,8 @@ function Followed({ alert, onChange }) {
   const [isEdited, setEdited] = useState(false);
   const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
   const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
-  useEffect(() => {
-    const timer = setInterval(() => { deliveries.again(); history.again(); }, TAIL_MS);
-    return () => clearInterval(timer);
-  }, []);
+  useRepeated(history, TAIL_MS);
+  useRepeated(deliveries, TAIL_MS);
   const run = (act, done) => async () => {
     setBusy(true);
     await attempt(act, done);
@@ -93,9 +91,9 @@ function Followed({ alert, onChange }) {
     <${Waiting} of=${deliveries} />
     ${deliveries.value && sent.length === 0 && html`<p class="quiet">${word("noDeliveries")}</p>`}
     <ol class="timeline">${sent.map((one) => html`<li key=${one.delivery_id ?? one.created_at} class=${STATUS[one.status?.toUpperCase()] ?? ""}>
-      <div class="row spread"><span><b>${word(one.items === 1 ? "oneMatch" : "someMatches", { count: number(one.items) })}</b> <${Badge} kind=${STATUS[one.status?.toUpperCase()] ?? ""}>${word(`delivery.${one.status?.toUpperCase()}`)}<//></span>
+      <div class="row spread"><span><b>${counted("someMatches", one.items)}</b> <${Badge} kind=${STATUS[one.status?.toUpperCase()] ?? ""}>${word(`delivery.${one.status?.toUpperCase()}`)}<//></span>
         <time class="quiet nowrap" datetime=${one.created_at} title=${moment(one.created_at)}>${ago(one.created_at)}</time></div>
-      <p class="quiet"><small>${word(one.attempts === 1 ? "oneAttempt" : "attemptsMade", { count: number(one.attempts) })}${one.last_error ?? one.last_status ? ` · ${labelled(word("answer"), one.last_error ?? one.last_status)}` : ""}</small></p>
+      <p class="quiet"><small>${counted("attemptsMade", one.attempts)}${one.last_error ?? one.last_status ? ` · ${labelled(word("answer"), one.last_error ?? one.last_status)}` : ""}</small></p>
       <${Json} of=${one} /></li>`)}</ol>
     <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)})` : ""}</h3>
     ${history.value && matches.length === 0 && html`<p class="quiet">${word("noMatches")}</p>`}

@@ -3,8 +3,8 @@
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
 import { CsvButton } from "../csvfile.js";
-import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, unfelt } from "../dwelling.js";
-import { day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
+import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, typeOf, unfelt } from "../dwelling.js";
+import { counted, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
 import { AddressField, context, placeIcon, positionOf } from "../places.js";
@@ -94,12 +94,12 @@ export function Home({ parameters, set }) {
     ${parameters.town && at && html`<${Note}><b>${parameters.label}</b> ${word("townOnly")}<//>`}
     ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : `${number(at.lat, 5)}, ${number(at.lon, 5)}`}</p>`}
     ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
-      ${number(Number(parameters.rooms || USUAL.rooms))} ${word("rooms").toLowerCase()} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
+      ${counted("someRooms", Number(parameters.rooms || USUAL.rooms))} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
     ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
       : html`${!parameters.town && candidates.length === 0 && html`<div class="card">
         <${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")}>
         <${Examples} onPick=${pick} /><//></div>`}${map}`}
-    ${at && html`<${Prices} city=${place.value?.city} type=${parameters.type || USUAL.type} />`}
+    ${at && html`<${Prices} city=${place.value?.city} type=${typeOf(parameters)} />`}
     ${isHome && may("search") && html`<${Around} at=${at} />`}
   </div>`;
 }
@@ -128,8 +128,8 @@ function Examples({ onPick }) {
 /** What is assumed of a home: all of it, or what was not said; nothing if it is described. */
 function assumedText(parameters, surface) {
   const rooms = Number(parameters.rooms || USUAL.rooms);
-  if (DESCRIBED.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms });
-  const values = [!parameters.surface && squareMetres(surface), !parameters.rooms && word("someRooms", { count: rooms })].filter(Boolean);
+  if (DESCRIBED.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms: counted("someRooms", rooms) });
+  const values = [!parameters.surface && squareMetres(surface), !parameters.rooms && counted("someRooms", rooms)].filter(Boolean);
   return values.length > 0 ? word("assumedToo", { values: values.join(", ") }) : "";
 }
 
@@ -156,7 +156,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const { lower, upper } = value?.priceRange ?? {};
   const headline = value && upper - lower > ROUND_WIDER_EUR ? Math.round(value.price / ROUND_EUR) * ROUND_EUR : value?.price;
   const assumed = value && assumedText(parameters, value.surface);
-  const isFlat = (parameters.type || USUAL.type) === "CLASS_FLAT";
+  const isFlat = typeOf(parameters) === "CLASS_FLAT";
   // A flat has no land, which makes its value another than that of the typical home.
   const nameOf = (name) => {
     if (isFlat && name === "landSurface") return word("noLand");

@@ -2,7 +2,7 @@
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../advertcolumns.js";
 import { call } from "../api.js";
-import { bytes, labelled, number, word } from "../language.js";
+import { bytes, counted, labelled, number, word } from "../language.js";
 import { Badge, Drop, Note, Table, html, useEffect, useRef, useState } from "../parts.js";
 import { Unreadable, readTable } from "../tablefile.js";
 
@@ -88,7 +88,7 @@ function Understood({ file, onLeave }) {
       ${lacks.length > 0 && html`<${Note} kind="warn" role="status">${lacks.map((one) => html`<span>${word(one)}</span>`)}<//>`}`}
     ${sent && html`<${Outcome} sent=${sent} total=${file.rows.length} />`}
     <div class="row confirm">
-      ${(!sent || sent.error) && html`<button type="button" class="primary" disabled=${lacks.includes("importNeedsUrl")} onClick=${send}>${word(sent ? "importAgain" : "importSend", { count: total })}</button>`}
+      ${(!sent || sent.error) && html`<button type="button" class="primary" disabled=${lacks.includes("importNeedsUrl")} onClick=${send}>${sent ? word("importAgain") : counted("importSend", file.rows.length)}</button>`}
       ${!isSending && html`<button type="button" class=${sent && !sent.error ? "" : "quiet"} onClick=${onLeave}>${word("importOther")}</button>`}</div>`;
 }
 

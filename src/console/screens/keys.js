@@ -3,7 +3,7 @@
 import { call } from "../api.js";
 import { ago, day, labelled, number, word } from "../language.js";
 import { Badge, Field, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
-import { attempt, toast } from "../toasts.js";
+import { attempt, copy } from "../toasts.js";
 
 const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
@@ -22,21 +22,24 @@ const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}<
   <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> <span>${scope}</span></label>`)}</div></fieldset>`;
 
 /** A secret that is shown once, with a button that copies it. */
-function Secret({ label, text }) {
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    toast(word("copied"));
-  };
-  return html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code><div><button type="button" class="compact" onClick=${copy}>${word("copy")}</button></div><//>`;
-}
+const Secret = ({ label, text }) => html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code>
+  <div><button type="button" class="compact" onClick=${() => copy(text, word("copied"))}>${word("copy")}</button></div><//>`;
 
 /** A form over the page; it closes when it is done or left. */
 function Sheet({ title, onClose, onSubmit, fault, act, children }) {
   const place = useRef(null);
+  const [isBusy, setBusy] = useState(false);
   useEffect(() => place.current.showModal(), []);
-  return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}><form class="form" onSubmit=${onSubmit}><h2>${title}</h2>${children}
+  const submit = async (event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    await onSubmit(event);
+    setBusy(false);
+  };
+  return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}><form class="form" onSubmit=${submit}><h2>${title}</h2>${children}
     ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
-    <div class="row"><button class="primary">${act}</button><button type="button" class="quiet" onClick=${() => place.current.close()}>${word("cancel")}</button></div></form></dialog>`;
+    <div class="row"><button class="primary" aria-busy=${String(isBusy)}>${act}</button><button type="button" class="quiet" onClick=${() => place.current.close()}>${word("cancel")}</button></div></form></dialog>`;
 }
 
 export function Keys() {
@@ -48,7 +51,6 @@ export function Keys() {
   const [secret, setSecret] = useState(null);
   const close = () => { setOpened(null); setFault(null); };
   const submit = (act) => async (event) => {
-    event.preventDefault();
     try {
       await act(new FormData(event.target));
       keys.again();
@@ -95,15 +97,19 @@ export function Accounts() {
   const accounts = useLoaded(list("accounts"), []);
   const usage = useLoaded(list("usage"), []);
   const [secret, setSecret] = useState(null);
-  const create = (event) => {
+  const [isBusy, setBusy] = useState(false);
+  const create = async (event) => {
     event.preventDefault();
+    if (isBusy) return;
     const form = event.target;
-    attempt(async () => {
+    setBusy(true);
+    await attempt(async () => {
       const { data } = await call("POST", `${ADMIN}/accounts`, { name: new FormData(form).get("name") });
       form.reset();
       accounts.again();
       setSecret(data.signing_secret);
     });
+    setBusy(false);
   };
   const rotate = (account) => confirm(word("rotateAsk", { name: account.name })) && attempt(async () => {
     const { data } = await call("POST", `${ADMIN}/accounts/${account.account_id}/secrets/rotate`);
@@ -115,5 +121,5 @@ export function Accounts() {
     ${accounts.value && html`<${Table} rows=${accounts.value.data} columns=${[[word("name"), (row) => html`<b>${row.name}</b>`], [word("created"), (row) => day(row.created_at)],
       [word("credits"), (row) => number(credits.get(row.account_id) ?? 0), true],
       ["", (row) => html`<button type="button" class="compact" onClick=${() => rotate(row)}>${word("rotate")}</button>`, true]]} />`}
-    <form class="row" onSubmit=${create}><input name="name" required aria-label=${word("newAccount")} placeholder=${word("newAccount")} /><button>${word("create")}</button></form></section>`;
+    <form class="row" onSubmit=${create}><input name="name" required aria-label=${word("newAccount")} placeholder=${word("newAccount")} /><button aria-busy=${String(isBusy)}>${word("create")}</button></form></section>`;
 }

@@ -16,7 +16,7 @@ import { Empty, Icon, Popover, Segments, Waiting, html, useEffect, useLoaded, us
 import { AddressField } from "../places.js";
 import { placeOf } from "../dwelling.js";
 import { saveFile } from "../files.js";
-import { attempt } from "../toasts.js";
+import { attempt, copy } from "../toasts.js";
 import { reachOf, reachText } from "../traveltime.js";
 import { Comparison, Years, useYears } from "../years.js";
 import { CLOSED, Opened, useEscape, useOpenedFocus, useRecord } from "./opened.js";
@@ -42,8 +42,14 @@ const PLACE_ZOOM = { municipality: 12, street: 16, housenumber: 17 };
 const OVERSEAS = { Guadeloupe: [-61.4, 16.2, 8.6], Martinique: [-61.02, 14.65, 9], Guyane: [-53.1, 4, 6.3], "La Réunion": [55.53, -21.12, 9], Mayotte: [45.15, -12.83, 10] };
 
 export function Market({ parameters, set }) {
-  const name = parameters.dataset in DATASETS ? parameters.dataset : "dvf";
+  const name = Object.hasOwn(DATASETS, parameters.dataset ?? "") ? parameters.dataset : "dvf";
   return html`<h1 class="hidden">${word("map")}</h1><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} />`;
+}
+
+/** The part of the map that an address shows; undefined without one. */
+function viewOf({ lat, lon, zoom }) {
+  const view = { lat: Number(lat), lon: Number(lon), zoom: Number(zoom) };
+  return zoom && Object.values(view).every(Number.isFinite) && Math.abs(view.lat) <= 90 ? view : undefined;
 }
 
 /** The pixels at each side of the map that the panel covers. */
@@ -78,7 +84,7 @@ function DatasetMap({ name, parameters, set }) {
   const compared = isCompared && years.isKnown ? comparedYears(parameters, years) : null;
   const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(ofTiles ?? {}, dataset.priced(year))));
   const anyDate = () => Object.fromEntries(["from", "to"].map((bound) => [parameter({ name: dataset.dated }, bound), ""]));
-  const view = parameters.zoom && { lon: Number(parameters.lon), lat: Number(parameters.lat), zoom: Number(parameters.zoom) };
+  const view = viewOf(parameters);
   const inset = useInset();
   const handle = useRef(null);
   const [isTall, setTall] = useState(false);
@@ -117,7 +123,7 @@ function DatasetMap({ name, parameters, set }) {
   useEscape(Boolean(opened) && !isDrawing && !travel && !isShown, close);
   useEscape(Boolean(travel), () => setTravel(null));
   useEscape(isShown, () => setFeature(null));
-  const pick = async (spot) => {
+  const pick = (spot) => {
     if (travel) {
       setTravel(null);
       return set({ [AREA]: reachText({ ...travel, lon: spot.lon, lat: spot.lat }) });
@@ -126,9 +132,12 @@ function DatasetMap({ name, parameters, set }) {
     if (spot.feature && !spot.id) return undefined;
     if (!spot.id) return spot.area ? openPlace(spot.area) : close();
     const known = listed.find((record) => dataset.card(record).id === spot.id);
-    const found = known ? [] : (await dataset.search(filters, dataset.near(spot, NEAR_M))).records;
-    const record = known ?? found.find((one) => dataset.card(one).id === spot.id) ?? found[0];
-    return record && openRecord(record);
+    if (known) return openRecord(known);
+    return attempt(async () => {
+      const { records: found } = await dataset.search(filters, dataset.near(spot, NEAR_M));
+      const record = found.find((one) => dataset.card(one).id === spot.id) ?? found[0];
+      if (record) openRecord(record);
+    });
   };
   const goToPosition = ({ lat, lon }, zoom = PLACE_ZOOM.housenumber) => set({ ...CLOSED, lat, lon, zoom }, true);
   const goTo = (feature) => {
@@ -177,7 +186,7 @@ function DatasetMap({ name, parameters, set }) {
         ${(close) => html`<button type="button" onClick=${() => { close(); set({ lat: "", lon: "", zoom: "" }); }}>${word("mainland")}</button>
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
       <${Popover} className="compact" content="menu" label=${word("share")} title=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
-        ${(close) => html`<button type="button" onClick=${() => { close(); attempt(() => navigator.clipboard.writeText(location.href), word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
+        ${(close) => html`<button type="button" onClick=${() => { close(); copy(location.href, word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
           <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
     ${isDrawing && html`<div class="maphint"><span role="status">${word("drawingArea")}</span>
@@ -212,9 +221,18 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
     if (!list.current?.matches(":hover")) list.current?.querySelector(".lit")?.scrollIntoView({ block: "nearest" });
   }, [lit]);
   const cursor = more.cursor === undefined ? first.value?.cursor : more.cursor;
+  const [isBusy, setBusy] = useState(false);
+  const newest = useRef(asked);
+  newest.current = asked;
   const next = async () => {
-    const page = await dataset.search(filters, near, cursor);
-    setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
+    if (isBusy) return;
+    setBusy(true);
+    await attempt(async () => {
+      const page = await dataset.search(filters, near, cursor);
+      // Another search has its own pages.
+      if (newest.current === asked) setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
+    });
+    setBusy(false);
   };
   // What was read and scrolled to stays while a record is open.
   return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : isInArea ? "resultsArea" : "resultsAll")}` : first.isLoading && word("loading")}</p>
@@ -226,5 +244,5 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
       ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>
         ${onClear && html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>`}<//>`}
       <ul class="cards">${records.map((record) => html`<${Card} key=${dataset.card(record).id} card=${dataset.card(record)} isLit=${dataset.card(record).id === lit} onLit=${onLit} onPick=${() => onPick(record)} />`)}</ul>
-      ${cursor && html`<button type="button" class="more" onClick=${next}>${word("more")}</button>`}</div></div>`;
+      ${cursor && html`<button type="button" class="more" aria-busy=${String(isBusy)} onClick=${next}>${word("more")}</button>`}</div></div>`;
 }

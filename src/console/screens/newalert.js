@@ -7,7 +7,7 @@ import { DATASETS } from "../datasets.js";
 import { ANYWHERE, placeOf, placeText } from "../areas.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
-import { number, word } from "../language.js";
+import { counted, word } from "../language.js";
 import { Field, Head, Icon, Note, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { toast } from "../toasts.js";
@@ -25,6 +25,7 @@ const REST_MS = 400;
 
 export function NewAlert({ parameters, set, onMade }) {
   const [fault, setFault] = useState(null);
+  const [isBusy, setBusy] = useState(false);
   const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
   const given = fields.value && filtersOf(fields.value, parameters);
   const place = placeOf(parameters);
@@ -32,7 +33,9 @@ export function NewAlert({ parameters, set, onMade }) {
   const search = { filterProperty: [given ?? {}, inPlace].reduce(merged, HOMES_FOR_SALE) };
   const create = async (event) => {
     event.preventDefault();
+    if (isBusy) return;
     const of = new FormData(event.target);
+    setBusy(true);
     try {
       const { data } = await call("PUT", BASE, { search_query: search, match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"], search_name: of.get("name"), webhook_url: of.get("url") });
       toast(word("isCreated", { name: of.get("name") }));
@@ -40,6 +43,7 @@ export function NewAlert({ parameters, set, onMade }) {
       set({ ...withoutFilters(parameters), ...ANYWHERE, new: "", alert: data?.alert_id ?? "" }, true);
     } catch (error) {
       setFault(error.message);
+      setBusy(false);
     }
   };
   return html`<${Head} title=${word("newAlertTitle")} about=${word("newAlertAbout")}>
@@ -56,7 +60,7 @@ export function NewAlert({ parameters, set, onMade }) {
         <${Field} label=${word("webhook")}><input name="url" type="url" required placeholder="https://example.com/toise" /><//>
         <p class="quiet"><small>${word("webhookHint")} <code>toise webhook</code></small></p>
         ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
-        <div class="row"><button class="primary"><${Icon} name="alerts" />${word("create")}</button></div>
+        <div class="row"><button class="primary" aria-busy=${String(isBusy)}><${Icon} name="alerts" />${word("create")}</button></div>
       </form>
       ${fields.value && html`<${Preview} search=${search} />`}
     </div>`;
@@ -68,7 +72,7 @@ function Preview({ search }) {
   const asked = useLoaded((signal) => call("POST", `${BASE}/preview`, { search_query: rested, days: PREVIEW_DAYS }, { signal }), [JSON.stringify(rested)]);
   const { count = 0, per_day: days = [], items = [] } = asked.value?.data ?? {};
   return html`<section class="card preview" aria-label=${word("preview")}><h2>${word("preview")}</h2><${Waiting} of=${asked} lines=${6} />
-    ${asked.value && html`<p role="status">${word("previewFound", { count: number(count), days: PREVIEW_DAYS })}</p>
+    ${asked.value && html`<p role="status">${counted("previewFound", count, { days: PREVIEW_DAYS })}</p>
       ${count > 0 && html`<${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
         lines=${[{ label: word("matches"), values: days.map((one) => one.count), isBars: true }]} />`}
       ${items.length > 0 && html`<h3>${word("examples")}</h3><ul>${items.slice(0, EXAMPLES_MAX).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>`}

@@ -28,7 +28,8 @@ export function useOpenedFocus(panel, opened) {
     // What closes while the reader types elsewhere leaves the focus where it is.
     if (opened === former || (!opened && document.activeElement.matches("input, select, textarea"))) return;
     const own = panel.current.querySelector(opened ? ".sheethead button" : `.result[data-id="${CSS.escape(former)}"]`);
-    (own ?? panel.current.querySelector(".results")).focus();
+    // There is no list yet if the page has only just been loaded.
+    (own ?? panel.current.querySelector(".results"))?.focus();
   }, [opened]);
 }
 

@@ -3,12 +3,12 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, Note, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRepeated, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
-import { NotRefreshed, Tables } from "./tables.js";
+import { Findings, NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
 /** How often metrics are read, milliseconds, and how many readings are kept. */
@@ -19,48 +19,40 @@ const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
-/** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
+/** Parts of the screen by the readings of the metrics and why the last one failed, of which operators see all and others their credits. */
 const PARTS = {
-  health: (readings) => html`<${Health} readings=${readings} />`, usage: () => html`<${Usage} />`,
-  data: (readings) => html`${readings.length > 0 && html`<${Tables} reading=${readings.at(-1)} />`}<${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  health: (readings, error) => html`<${Health} readings=${readings} error=${error} /><${Findings} />`, usage: () => html`<${Usage} />`,
+  data: (readings, error) => html`${readings.length > 0 ? html`<${Tables} reading=${readings.at(-1)} />` : html`<div class="card"><${Waiting} of=${{ error, isLoading: true }} lines=${6} /></div>`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
-/** Readings of the metrics while an operator looks; none for others. */
+/** Readings of the metrics while an operator looks, and why the last one failed; none for others. */
 function useReadings() {
   const [readings, setReadings] = useState([]);
-  useEffect(() => {
-    if (!may("admin")) return undefined;
-    const read = async () => {
-      try {
-        const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { isQuiet: true });
-        const next = reading(await answer.text());
-        setReadings((before) => [...before, next].slice(-READINGS_MAX));
-      } catch {
-        // The server is away or the session has ended: the plots pause.
-      }
-    };
-    read();
-    const timer = setInterval(read, METRICS_MS);
-    return () => clearInterval(timer);
+  const asked = useLoaded(async (signal) => {
+    if (!may("admin")) return;
+    const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { signal, isQuiet: true });
+    const next = reading(await answer.text());
+    setReadings((before) => [...before, next].slice(-READINGS_MAX));
   }, []);
-  return readings;
+  useRepeated({ ...asked, isLoading: asked.isLoading || !may("admin") }, METRICS_MS);
+  return [readings, asked.error];
 }
 
 export function Operations({ parameters, set }) {
-  const readings = useReadings();
+  const [readings, error] = useReadings();
   const names = may("admin") ? Object.keys(PARTS) : ["usage"];
   const shown = names.includes(parameters.part) ? parameters.part : names[0];
   return html`<div class="page">
     <${Head} title=${word(may("admin") ? "operations" : "usage")} about=${word(may("admin") ? "operationsAbout" : "usageAbout")}>
       ${names.length > 1 && html`<${Segments} label=${word("operations")} value=${shown} onChange=${(part) => set({ part }, true)} values=${names.map((name) => [name, word(`part.of.${name}`)])} />`}<//>
     <${NotRefreshed} reading=${readings.at(-1)} />
-    ${PARTS[shown](readings)}</div>`;
+    ${PARTS[shown](readings, error)}</div>`;
 }
 
 const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-function Health({ readings }) {
+function Health({ readings, error }) {
   const [version, setVersion] = useState("");
   useEffect(() => {
     call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
@@ -72,8 +64,9 @@ function Health({ readings }) {
   const latest = latency.findLast((value) => value !== null);
   const times = pairs.map(([, after]) => after.at);
   const plot = (title, lines, isStepped) => html`<div class="card"><${LinePlot} height=${150} title=${title} times=${times} from0 isStepped=${isStepped} lines=${lines} /></div>`;
-  if (!now) return html`<div class="card"><${Waiting} of=${{ isLoading: true }} lines=${6} /></div>`;
+  if (!now) return html`<div class="card"><${Waiting} of=${{ error, isLoading: true }} lines=${6} /></div>`;
   return html`
+    ${error && html`<${Note} kind="bad" role="alert">${error.message}<//>`}
     <div class="figures">
       <${Figure} label=${word("status")} value=${word(now.ready ? "ready" : "notReady")} kind=${now.ready ? "good" : "bad"} about=${`toise ${version}`} />
       <${Figure} label=${word("metrics")} value=${`${number(rate("requests").at(-1) ?? 0, 1)}/s`} about=${`${short(now.requests)} ${word("sinceStart")}`} />
@@ -105,13 +98,13 @@ function Usage() {
   });
   const calls = rows.reduce((sum, row) => sum + row.calls, 0);
   return html`<div class="figures">
-      <${Figure} label=${word("creditsMonth")} value=${number(asked.value?.data?.total_credits ?? 0)} />
-      <${Figure} label=${word("callsMonth")} value=${number(calls)} /></div>
+      <${Figure} label=${word("creditsMonth")} value=${asked.value ? number(asked.value.data?.total_credits ?? 0) : "–"} />
+      <${Figure} label=${word("callsMonth")} value=${asked.value ? number(calls) : "–"} /></div>
     <section class="card"><${Waiting} of=${asked} />
       ${asked.value && rows.length === 0 && html`<${Empty} icon="operations" title=${word("usageEmpty")} text=${word("usageEmptyText")} />`}
-      ${rows.length > 0 && html`<h2 class="hidden">${word("perDay")}</h2><div class="grid2">
+      ${rows.length > 0 && html`<h2 class="hidden">${word("perDay")}</h2><${Waiting} of=${daily} />${daily.value && html`<div class="grid2">
         <${LinePlot} title=${word("creditsPerDay")} times=${days} lines=${[{ label: word("credits"), values: byDay("credits"), isBars: true }]} />
-        <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>
+        <${LinePlot} title=${word("callsPerDay")} times=${days} lines=${[{ label: word("calls"), values: byDay("calls"), isBars: true }]} /></div>`}
       <${Table} rows=${[...rows].sort((one, other) => other.credits - one.credits || other.calls - one.calls)} columns=${[[word("type"), (row) => html`<code>${row.type.split("_").map((part, nth) => (nth ? html`<wbr />_${part}` : part))}</code>`], [word("calls"), (row) => number(row.calls), true],
         [word("credits"), (row) => number(row.credits), true]]} />`}</section>`;
 }

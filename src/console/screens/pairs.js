@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { fieldName, foundWords } from "../evidence.js";
-import { day, euros, labelled, number, squareMetres, word } from "../language.js";
+import { counted, day, euros, labelled, number, squareMetres, word } from "../language.js";
 import { Badge, Empty, Head, Note, Outside, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 
 const BASE = "/v2/protected/admin/properties";
@@ -109,7 +109,7 @@ export function Pairs() {
     return () => removeEventListener("keydown", press);
   }, []);
   return html`<div class="page">
-    <${Head} title=${word("pairsTitle")} about=${word("pairsHint")}><p role="status">${asked.value && `${number(waiting)} ${word("pairsWaiting")}. `}
+    <${Head} title=${word("pairsTitle")} about=${word("pairsHint")}><p role="status">${asked.value && `${counted("pairsWaiting", waiting)}. `}
       ${told && (told.fault ? html`<span class="fault">${told.fault}</span>` : told.text)}</p><//>
     <${Waiting} of=${asked} lines=${8} />
     ${pair && html`<div class="row verdict noprint">

@@ -3,7 +3,7 @@
 import { call, upload } from "../api.js";
 import { CsvButton, patiently } from "../csvfile.js";
 import { saveFile } from "../files.js";
-import { ago, day, distance, euros, moment, number, word } from "../language.js";
+import { ago, counted, day, distance, euros, moment, number, word } from "../language.js";
 import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
@@ -45,7 +45,7 @@ export function Portfolios({ parameters, set }) {
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
       <ul class="choices" aria-label=${word("portfolios")}>${list.map((one) => html`<li key=${one.name}><button type="button" class="choice" aria-pressed=${String(one === chosen)} onClick=${() => open(one.name)}>
         <span class="row spread"><b>${one.name}</b><${Status} of=${one} /></span>
-        <span class="quiet">${number(one.home_count)} ${word("homes").toLowerCase()}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
+        <span class="quiet">${counted("someHomes", one.home_count)}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
       ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} listed=${chosen.status}
           isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
         : html`<div class="card placeholder"><${Empty} icon="portfolios" title=${word("choosePortfolio")} /></div>`}
@@ -123,7 +123,8 @@ const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => 
 const COLUMNS = () => [
   ["key", word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? `${number(home.latitude, 5)}, ${number(home.longitude, 5)}`}</small></a>`}
     <${Precision} of=${home.address_precision} />`],
-  ["key", word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>`), true],
+  ["key", word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>
+    ${home.warning && html`<br /><small class="quiet">${word(`warning.${home.warning}`)}</small>`}`), true],
   ["changed_at", word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${word(`change.${change}`)}<//> `)}
     ${home.changed_at && html`<br /><small class="quiet nowrap">${day(home.changed_at)}${home.changes?.includes("value") && home.previous_price !== undefined ? ` · ${euros(home.previous_price)} → ${euros(home.price)}` : ""}</small>`}`],
   ["dpe_class", word("energyClass"), (home) => home.dpe_class && html`<span class="face energy small ${home.dpe_class}">${home.dpe_class}</span>`],
@@ -133,7 +134,13 @@ const COLUMNS = () => [
 
 const saveExample = () => saveFile(new Blob([EXAMPLE], { type: "text/csv" }), `${word("portfolioExampleName")}.csv`);
 
-/** The form that stores a file. The answer names the rows that cannot be valued. */
+/** A warning of the service about a file, in the reader's words where they are known. */
+function warningText(message) {
+  const [, count, column, street] = /^rows located by their town alone: (\d+); the column "(.*)" was not read; if it holds the street, name it (\w+)$/.exec(message) ?? [];
+  return count ? counted("streetUnread", Number(count), { column, street }) : message;
+}
+
+/** The form that stores a file. The answer names the rows that cannot be valued, and what was not read of the file. */
 function NewPortfolio({ onMade, onLeave }) {
   const [fault, setFault] = useState(null);
   const [isBusy, setBusy] = useState(false);
@@ -149,7 +156,7 @@ function NewPortfolio({ onMade, onLeave }) {
     setFault(null);
     try {
       const { data } = await upload(`${PATH}/${encodeURIComponent(of.get("name"))}?${query}`, file);
-      if (data.faulty === 0) onMade(data.name);
+      if (data.faulty === 0 && data.warnings.length === 0) onMade(data.name);
       else setStored(data);
     } catch (error) {
       setFault(error.message);
@@ -157,8 +164,10 @@ function NewPortfolio({ onMade, onLeave }) {
     return setBusy(false);
   };
   if (stored) {
-    return html`<${Head} title=${stored.name} /><section class="card"><${Note} kind="warn" role="alert">${word("faultyRows", { faulty: number(stored.faulty), all: number(stored.home_count) })}<//>
-      <${Table} rows=${stored.faults} columns=${[[word("row"), (one) => number(one.row), true], [word("key.own"), (one) => one.key], [word("reason"), (one) => one.message]]} />
+    return html`<${Head} title=${stored.name} /><section class="card">
+      ${stored.warnings.map((one) => html`<${Note} kind="warn" role="alert">${warningText(one)}<//>`)}
+      ${stored.faulty > 0 && html`<${Note} kind="warn" role="alert">${counted("faultyRows", stored.faulty, { all: number(stored.home_count) })}<//>
+      <${Table} rows=${stored.faults} columns=${[[word("row"), (one) => number(one.row), true], [word("key.own"), (one) => one.key], [word("reason"), (one) => one.message]]} />`}
       <div class="row"><button type="button" class="primary" onClick=${() => onMade(stored.name)}>${word("openPortfolio")}</button></div></section>`;
   }
   return html`<${Head} title=${word("newPortfolio")} about=${word("newPortfolioAbout")} />

@@ -2,13 +2,13 @@
 
 import { call, callRaw } from "../api.js";
 import { saveFile } from "../files.js";
-import { word } from "../language.js";
-import { Badge, Empty, Head, Icon, Note, Popover, Skeleton, Waiting, html, useLoaded, useRef, useState } from "../parts.js";
+import { labelled, word } from "../language.js";
+import { Badge, Empty, Head, Icon, Note, Popover, Skeleton, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 import { isApple } from "../rail.js";
 import { readRows } from "../rows.js";
 import { Editor, replaceText } from "../sqleditor.js";
 import { Results } from "../sqlresults.js";
-import { attempt, toast } from "../toasts.js";
+import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/sql";
 const ROWS_SHOWN = 1_000;
@@ -57,17 +57,23 @@ export function Query({ parameters, set }) {
   const [state, setState] = useState({});
   const [saved, setSaved] = useState(kept);
   const editor = useRef(null);
+  const asked = useRef(null);
+  useEffect(() => () => asked.current?.abort(), []);
   const run = async () => {
+    // The answer to the query before would replace that to this one.
+    asked.current?.abort();
+    asked.current = new AbortController();
+    const { signal } = asked.current;
     set({ query: text });
     setState({ isLoading: true });
     const began = performance.now();
     try {
       // Only as many rows as are shown are read; a limit would refuse longer answers as a whole.
-      const answer = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } });
+      const answer = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } }, { signal });
       const value = await readRows(answer.body, ROWS_SHOWN);
-      setState({ value: { ...value, seconds: (performance.now() - began) / 1000 } });
+      if (!signal.aborted) setState({ value: { ...value, seconds: (performance.now() - began) / 1000 } });
     } catch (error) {
-      setState({ error });
+      if (!signal.aborted) setState({ error });
     }
   };
   const download = (format, ending) => attempt(async () => {
@@ -80,8 +86,7 @@ export function Query({ parameters, set }) {
   };
   const save = () => {
     const name = text.trim().split("\n")[0].slice(0, 60);
-    keep([{ name, text }, ...saved.filter((one) => one.text !== text)].slice(0, KEPT_MAX));
-    toast(word("isSaved"));
+    attempt(() => keep([{ name, text }, ...saved.filter((one) => one.text !== text)].slice(0, KEPT_MAX)), word("isSaved"));
   };
   const insert = (name) => replaceText(editor.current, editor.current.selectionStart, editor.current.selectionEnd, name);
   const fault = placeOfError(state.error?.message);
@@ -97,7 +102,7 @@ export function Query({ parameters, set }) {
       <${Popover} label=${word("savedQueries")} content="menu" button=${html`${word("savedQueries")}${saved.length > 0 && html` <${Badge}>${saved.length}<//>`}<${Icon} name="down" small />`}>${(close) => html`
         ${saved.length === 0 && html`<p class="quiet none">${word("noSaved")}</p>`}
         ${saved.map((one) => html`<div class="row tight"><button type="button" onClick=${() => { close(); setText(one.text); }}><code>${one.name}</code></button>
-          <button type="button" class="quiet square compact" aria-label=${word("remove")} onClick=${() => keep(saved.filter((other) => other !== one))}><${Icon} name="trash" small /></button></div>`)}`}<//><//>
+          <button type="button" class="quiet square compact" aria-label=${labelled(word("remove"), one.name)} onClick=${() => attempt(() => keep(saved.filter((other) => other !== one)))}><${Icon} name="trash" small /></button></div>`)}`}<//><//>
     <div class="workbench">
       <${Schema} known=${known} onPick=${insert} />
       <div class="bench">

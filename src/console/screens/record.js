@@ -4,7 +4,7 @@ import { addressOf } from "../addresses.js";
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
 import { spoken, spokenValue } from "../filters.js";
-import { day, euros, number, squareMetres, valueWord, word } from "../language.js";
+import { day, euros, number, perM2, squareMetres, valueWord, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
@@ -30,6 +30,8 @@ const HOMES = ["Appartement", "Maison"];
 /** A value of a record as people write it. */
 function shown(field, value) {
   if (typeof value === "boolean") return valueWord(value);
+  if (typeof value === "number" && /annee|year/i.test(field)) return String(value);
+  if (typeof value === "number" && /price.*(per|_m2)/i.test(field)) return perM2(value);
   if (typeof value === "number" && /price|cout|cost/i.test(field)) return euros(value);
   if (typeof value === "number" && /surface/i.test(field)) return squareMetres(value, 1);
   if (typeof value === "number") return number(value, 4);

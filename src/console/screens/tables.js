@@ -1,27 +1,36 @@
-/** The tables of the server: what is loaded, how old it is, and what an operator can do about it. */
+/** The tables of the server: what is loaded and how old it is; and what an operator can do about what is missing, old or wrong. */
 
 import { call, may } from "../api.js";
+import { findingText } from "../findings.js";
 import { ago, bytes, day, moment, number, word } from "../language.js";
-import { Badge, Note, Table, html, useLoaded } from "../parts.js";
+import { Badge, Note, Table, Waiting, html, useLoaded } from "../parts.js";
 
 const DAY_S = 86_400;
 /** Open data that a server usually has, and days after which each is old: sales are published twice a year, the others every week. */
 const OLD_AFTER_DAYS = { dvf: 200, dpe: 60, ban: 120 };
-/** The department with the fewest inhabitants, for examples. */
-const SMALLEST = 48;
 
 /** What a table holds; empty where its name says it. */
 const said = (name) => [`table.${name}`, name].includes(word(`table.${name}`)) ? "" : word(`table.${name}`);
 const since = (seconds) => Date.now() - seconds * 1000;
 const edition = (seconds) => day(seconds * 1000);
 
-/** What is missing or old in a table: kind of the badge, its text, and the command that helps; null if all is well. */
-function findingOf(name, table) {
-  if (!table.rows) return name in OLD_AFTER_DAYS ? { kind: "warn", text: word("notLoaded"), command: `toise import ${name} --departments ${SMALLEST}` } : null;
-  if (table.failed) return { kind: "bad", text: word("refreshFailed"), command: "toise refresh" };
-  if (table.available > table.held) return { kind: "warn", text: word("newerEdition", { day: edition(table.available) }), command: "toise refresh" };
-  if (table.age > OLD_AFTER_DAYS[name] * DAY_S) return { kind: "warn", text: word("isOld"), command: "toise refresh" };
-  return null;
+/** The state of a table: kind of the badge and its text; null if it is not loaded and need not be. */
+function stateOf(name, table) {
+  if (!table.rows) return name in OLD_AFTER_DAYS ? { kind: "warn", text: word("notLoaded") } : null;
+  if (table.failed) return { kind: "bad", text: word("refreshFailed") };
+  if (table.available > table.held) return { kind: "warn", text: word("newerEdition", { day: edition(table.available) }) };
+  if (table.age > OLD_AFTER_DAYS[name] * DAY_S) return { kind: "warn", text: word("isOld") };
+  return { kind: "good", text: word("loaded") };
+}
+
+/** What is missing, old or wrong in the data folder, and the command that helps: the findings of `toise doctor`. */
+export function Findings() {
+  const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/findings", undefined, { signal, isQuiet: true }), []);
+  const found = asked.value?.data ?? [];
+  return html`<section class="card" aria-label=${word("whatHelps")}><h2>${word("whatHelps")}</h2><${Waiting} of=${asked} lines=${2} />
+    ${asked.value && found.length === 0 && html`<p class="quiet">${word("nothingMissing")}</p>`}
+    ${found.length > 0 && html`<ul class="helps">${found.map((one) => html`<li key=${one.message}><${Badge} kind=${one.severity === "problem" ? "bad" : ""}>${word(`finding.${one.severity}`)}<//>
+      <span class="long">${findingText(one)}</span>${one.command && html`<code class="long">${one.command}</code>`}</li>`)}</ul>`}</section>`;
 }
 
 /** A sentence over all parts of the screen if the last refresh failed for a table. */
@@ -50,10 +59,9 @@ async function newestOf(signal) {
 export function Tables({ reading }) {
   const newest = useLoaded(newestOf, []);
   const rows = Object.entries({ ...Object.fromEntries(Object.keys(OLD_AFTER_DAYS).map((name) => [name, {}])), ...reading.tables }).sort();
-  const todo = rows.map(([name, table]) => [name, findingOf(name, table)]).filter(([, finding]) => finding);
   const state = ([name, table]) => {
-    const finding = findingOf(name, table);
-    return finding ? html`<${Badge} kind=${finding.kind}>${finding.text}<//>` : table.rows ? html`<${Badge} kind="good">${word("loaded")}<//>` : "";
+    const found = stateOf(name, table);
+    return found ? html`<${Badge} kind=${found.kind}>${found.text}<//>` : "";
   };
   const age = ([, { age: seconds, rows: count }]) => (count && seconds !== undefined ? html`<span class="nowrap" title=${moment(since(seconds))}>${ago(since(seconds))}</span>` : "");
   return html`<section class="card"><h2>${word("tables")}</h2>
@@ -62,6 +70,5 @@ export function Tables({ reading }) {
       ...(rows.some(([, { held }]) => held) ? [[word("edition"), ([, { held }]) => (held ? html`<span class="nowrap">${edition(held)}</span>` : "")]] : []),
       ...(may("search") ? [[word("newest"), ([name]) => html`<span class="nowrap" title=${day(newest.value?.[name])}>${ago(newest.value?.[name])}</span>`]] : []),
       [word("rows"), ([, table]) => number(table.rows), true], [word("size"), ([, table]) => bytes(table.bytes), true],
-      [word("files"), ([, table]) => number(table.files), true], [word("publications"), ([, table]) => number(table.publications), true]]} />
-    ${todo.length > 0 && html`<h3>${word("whatHelps")}</h3><ul class="helps">${todo.map(([name, { text, command }]) => html`<li><b>${name}</b><span class="quiet">${text}</span><code>${command}</code></li>`)}</ul>`}</section>`;
+      [word("files"), ([, table]) => number(table.files), true], [word("publications"), ([, table]) => number(table.publications), true]]} /></section>`;
 }

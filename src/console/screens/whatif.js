@@ -1,6 +1,6 @@
 /** What a home is, for its estimate, and what if it were otherwise: every control asks for the value again. */
 
-import { ENERGY_CLASSES, FEATURES, USUAL, bedroomsOf } from "../dwelling.js";
+import { ENERGY_CLASSES, FEATURES, USUAL, bedroomsOf, typeOf } from "../dwelling.js";
 import { number, squareMetres, word } from "../language.js";
 import { Icon, Segments, html, useEffect, useRef, useState } from "../parts.js";
 
@@ -30,7 +30,7 @@ function Slider({ label, value, shown, min, max, step = 1, onChange, children })
 }
 
 export function WhatIf({ parameters, set, onReset }) {
-  const type = parameters.type || USUAL.type;
+  const type = typeOf(parameters);
   const isFlat = type === USUAL.type;
   const rooms = Number(parameters.rooms || USUAL.rooms);
   const has = (parameters.has ?? "").split(",").filter(Boolean);

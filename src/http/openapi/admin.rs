@@ -31,6 +31,7 @@ pub fn component_schemas() -> Map<String, Value> {
         ("OperationReport", operation_report()),
         ("ModelInUse", model_in_use()),
         ("Job", job()),
+        ("Finding", finding()),
     ])
 }
 
@@ -236,6 +237,16 @@ fn job() -> Value {
         "ended_at?": optional("string", "When it ended; null if it has not"),
         "reason?": optional("string", "Why it was rejected, or the last error"),
         "origins?": optional("object", "Where on the page each field was found"),
+    }))
+}
+
+fn finding() -> Value {
+    record(json!({
+        "severity": {"type": "string", "enum": ["problem", "advice"],
+            "description": "Whether something does not work or data may be lost (problem), or something is missing or \
+                            old (advice)"},
+        "message": text("What it is, in one sentence without a full stop"),
+        "command?": text("The command to run; absent if there is none"),
     }))
 }
 

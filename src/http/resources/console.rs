@@ -65,7 +65,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 66] = files![
+static OWN: [PageFile; 67] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -86,6 +86,7 @@ static OWN: [PageFile; 66] = files![
     "files.js": "text/javascript",
     "filterchips.js": "text/javascript",
     "filters.js": "text/javascript",
+    "findings.js": "text/javascript",
     "icons.js": "text/javascript",
     "language.js": "text/javascript",
     "map.js": "text/javascript",

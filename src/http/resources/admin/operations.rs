@@ -1,10 +1,10 @@
 //! Endpoints for monitoring: reports of imports and ingestions, the model with its report card, collection jobs,
-//! metrics.
+//! metrics, and what is missing, old or wrong in the data folder.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use super::{on_store, operator};
+use super::{on_store, operator, private};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Effect, Endpoint};
@@ -86,6 +86,20 @@ pub const ENDPOINTS: &[Endpoint] = &[
         )
         .answering_as("text/plain", json!({"type": "string"}))
     }),
+    Endpoint::get(
+        "/v2/protected/admin/findings",
+        operator("admin.findings"),
+        Effect::ReadsOnWriter,
+        |call| list_findings(call).boxed(),
+    )
+    .with_operation(|| {
+        Operation::new(
+            "findingsList",
+            "What is missing, old or wrong in the data folder, the most urgent first",
+        )
+        .with_description("The same findings as those of `toise doctor`, with the command to run")
+        .with_answer(data_list_of("Finding"))
+    }),
 ];
 
 /// `GET /v2/protected/admin/reports`: reports of imports and ingestions, newest first.
@@ -116,6 +130,11 @@ async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         Ok(json!({"model": metadata, "report_card": card.map(as_answer)}))
     })
     .await
+}
+
+/// `GET /v2/protected/admin/findings`: the findings of `toise doctor`.
+async fn list_findings(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(private(call.blocking(|app| Ok((app.doctor)())).await?))
 }
 
 /// `GET /v2/protected/admin/jobs`: collection jobs, newest first.

@@ -125,6 +125,11 @@ class AsyncAdmin:
         request = Request.get(f"{ROOT}/jobs", skip=skip, take=take)
         return cast(list[types.Job], await self._transport.data(request))
 
+    async def findings(self) -> list[types.Finding]:
+        """Returns what is missing, old or wrong in the data folder, the most urgent first."""
+        request = Request.get(f"{ROOT}/findings")
+        return cast(list[types.Finding], await self._transport.data(request))
+
     def dead_letters(self, *, limit: int | None = None) -> AsyncPages[Any]:
         """Returns the deliveries of all accounts that were given up."""
         take = page_size(limit, PAGE_MAX)

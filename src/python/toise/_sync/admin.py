@@ -126,6 +126,11 @@ class Admin:
         request = Request.get(f"{ROOT}/jobs", skip=skip, take=take)
         return cast(list[types.Job], self._transport.data(request))
 
+    def findings(self) -> list[types.Finding]:
+        """Returns what is missing, old or wrong in the data folder, the most urgent first."""
+        request = Request.get(f"{ROOT}/findings")
+        return cast(list[types.Finding], self._transport.data(request))
+
     def dead_letters(self, *, limit: int | None = None) -> Pages[Any]:
         """Returns the deliveries of all accounts that were given up."""
         take = page_size(limit, PAGE_MAX)
