@@ -83,7 +83,7 @@ pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> 
 fn turn(data: &Path) -> Result<File> {
     let path = data.join(LOCK_FILE);
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
-    lock.map_err(|source| Error::Io { path, source })
+    lock.map_err(Error::io(path))
 }
 
 fn in_use(path: &Path) -> Error {
