@@ -54,6 +54,7 @@ pub use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{self as engine, Budget, Engine};
 use toise_lake::INVENTED_LICENCE;
+use toise_lake::schema::TableSchema;
 
 /// The open-data tables, ready for queries; cheap to clone.
 #[derive(Clone, Debug)]
@@ -109,6 +110,12 @@ impl OpenData {
         }
         Ok(false)
     }
+}
+
+/// Returns the number of a column of a table.
+fn column_index(schema: &TableSchema, column: &str) -> Result<usize, engine::Error> {
+    let found = schema.column(column).map(|(index, _)| index);
+    found.ok_or_else(|| engine::Error::UnknownTable(format!("{}.{column}", schema.name)))
 }
 
 /// A validated search.

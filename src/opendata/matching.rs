@@ -7,7 +7,7 @@ use arrow::array::AsArray;
 
 use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence};
 use super::scorer::Scorer;
-use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData};
+use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData, column_index};
 use toise_engine::Error;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{TopPage, number_key};
@@ -116,15 +116,12 @@ impl OpenData {
         let scorer = Scorer::new(dataset, request);
         let superseded = view.superseded()?;
         let page = TopPage::new(request.size.max(RANKED_MIN), None);
-        let index_of = |name: &str| schema.column(name).map(|(index, _)| index);
         let columns: Vec<(&'static str, usize)> = scorer
             .columns()
             .into_iter()
-            .filter_map(|name| index_of(name).map(|index| (name, index)))
+            .filter_map(|name| schema.column(name).map(|(index, _)| (name, index)))
             .collect();
-        let Some(id_column) = index_of(schema.id) else {
-            return Err(Error::UnknownTable(schema.name.into()));
-        };
+        let id_column = column_index(schema, schema.id)?;
         let rivals = AtomicU64::new(0);
         let parts = self.engine().scan(
             view,
