@@ -9,6 +9,8 @@
 pub mod address_functions;
 pub mod ban;
 pub mod bulk;
+#[cfg(test)]
+mod collecting_sink;
 mod conversion;
 mod dataset;
 pub mod dfi;
