@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence};
+use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence, to_tenths};
 use super::scorer::Scorer;
 use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData, column_index};
 use toise_engine::Error;
@@ -39,7 +39,7 @@ impl Ranking {
     /// Returns whether the two best scores are too close to decide.
     pub fn ambiguous(&self) -> bool {
         match self.best.as_slice() {
-            [first, second, ..] => round_gap(first.score - second.score) <= AMBIGUOUS_GAP,
+            [first, second, ..] => to_tenths(first.score - second.score) <= AMBIGUOUS_GAP,
             _ => false,
         }
     }
@@ -56,11 +56,6 @@ impl Ranking {
             self.evidence.among(self.total),
         )
     }
-}
-
-/// Rounds a difference of two scores to one decimal, which removes binary rounding errors.
-fn round_gap(gap: f64) -> f64 {
-    (gap * 10.0).round() / 10.0
 }
 
 /// Minimum number of candidates to rank: the confidence of the first depends on the second.

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Float64Type, Int32Type};
 
 use super::score::{
     Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
-    SURFACE_WEIGHT, TargetEvidence, rules, surface_column,
+    SURFACE_WEIGHT, TargetEvidence, rules, surface_column, to_tenths,
 };
 use super::{Dataset, MatchRequest, TargetValue, dpe};
 use toise_contract::filter::ClauseTest;
@@ -189,15 +189,10 @@ impl Scorer {
             } else {
                 NEUTRAL
             };
-            *sum = round_score(100.0 * mean);
+            *sum = to_tenths(100.0 * mean);
         }
         sums
     }
-}
-
-/// Rounds to one decimal.
-fn round_score(score: f64) -> f64 {
-    (score * 10.0).round() / 10.0
 }
 
 fn seek(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
