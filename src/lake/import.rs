@@ -1,10 +1,10 @@
 //! Imports rows into one table: collects and sorts them, compares them with the existing rows, and publishes them
 //! atomically.
 //!
-//! Of two rows with the same id, the one with the later day in the table's version column wins; if the days are equal,
-//! the row with more filled columns; then the row pushed later. In a table without a `record` column, filled columns do
-//! not count. A row equal to the existing one changes nothing. An official edition wins over existing rows regardless
-//! of their versions, and existing rows that it does not contain are removed from the slices it covers.
+//! If two rows have the same id, the one with the later day in the table's version column wins. If the days are equal,
+//! the row with more filled columns wins, then the row pushed later. In a table without a `record` column, filled
+//! columns do not count. A row equal to the existing one changes nothing. An official edition wins over existing rows
+//! regardless of their versions, and existing rows that it does not contain are removed from the slices it covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in

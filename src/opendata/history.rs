@@ -12,7 +12,7 @@
 //!
 //! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. Identifiers of parcels
 //! and addresses begin with the code of their commune, so footer statistics exclude all row groups but those of one
-//! department. Of 20 million sales these are at most about ten row groups, whose parcels take 2 MB each once decoded. A
+//! department. For 20 million sales, these are at most about ten row groups; the parcels of each take 2 MB once decoded. A
 //! building is found through bloom filters: for 15 million diagnostics, 230 filters of at most 64 KiB are read.
 
 use std::borrow::Cow;

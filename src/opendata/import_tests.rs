@@ -134,7 +134,7 @@ fn several_dwellings_are_summed_and_have_no_price_per_metre() {
 }
 
 #[test]
-fn a_dwelling_beside_premises_has_no_price_per_metre_and_no_second_record() {
+fn a_dwelling_sold_with_premises_has_no_price_per_metre_and_no_second_record() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,80,4,,,,",
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Local industriel. commercial ou assimilé,50,0,,,,",

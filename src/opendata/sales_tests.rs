@@ -502,7 +502,7 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         names: rows.names.clone(),
         rows: shuffled(&rows.rows, 7),
     };
-    // R and pandas write so the numbers of a column with gaps.
+    // R and pandas write the numbers of a column with gaps in this way.
     let comma = |cell: &str| {
         let is_number = !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
         if is_number {
@@ -543,8 +543,8 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
     let mut lines: Vec<&str> = lines.lines().collect();
     lines.sort_unstable();
     let raw_by_line = file_of(header, &lines);
-    // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
-    // be told apart.
+    // Without numbers, only the order of rows separates sales. Without numbers and order, sales with equal values cannot
+    // be separated.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
         ("raw shuffled", raw_in_any_order, 40),

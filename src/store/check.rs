@@ -219,8 +219,8 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let store = Store::open(folder.path()).unwrap();
         let check = store.check().unwrap();
-        let told = "table accounts: a value is not the one that was written";
-        assert!(check.damaged.iter().any(|it| it == told), "{check:?}");
+        let expected = "table accounts: a value is not the one that was written";
+        assert!(check.damaged.iter().any(|it| it == expected), "{check:?}");
         let copies = folder.path().join("copies");
         std::fs::create_dir(&copies).unwrap();
         let refused = store.backup(&copies);

@@ -59,14 +59,14 @@ impl DatabaseFiles {
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
         let database = folder.join(name);
         ensure_created(&database).map_err(Error::io(&database))?;
-        let beside = |suffix: &str| {
+        let sibling = |suffix: &str| {
             let mut path = database.as_os_str().to_owned();
             path.push(suffix);
             PathBuf::from(path)
         };
         let files = Self {
-            log: beside("-wal"),
-            index: beside("-shm"),
+            log: sibling("-wal"),
+            index: sibling("-shm"),
             database,
             sealing: SharedSealingKey::default(),
         };

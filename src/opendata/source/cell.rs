@@ -122,7 +122,7 @@ fn official_day(cell: &str) -> Option<i32> {
 }
 
 /// Returns whether a time after a day is 22:00 or 23:00 in UTC: midnight of the next day in France, in summer or winter.
-/// Programs write so the days that they hold as instants.
+/// Programs that store days as instants write them in this way.
 fn is_french_midnight(time: &[u8], month: i32) -> bool {
     let Some((hour, rest)) = time.get(1..).and_then(|time| time.split_at_checked(2)) else {
         return false;
