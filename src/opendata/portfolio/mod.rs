@@ -136,40 +136,49 @@ pub fn run<C: Send + 'static>(
     answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
     count: impl FnMut(C),
 ) -> Result<(), Error> {
-    let answer = Arc::new(answer);
     run_remote(
         portfolio,
         opened,
         output,
         progress,
-        |blocks, answers| {
-            let limit = BLOCKS_ANSWERING * rayon::current_num_threads();
-            let mut answering: VecDeque<PendingAnswer<C>> = VecDeque::with_capacity(limit);
-            let mut write = |next: PendingAnswer<C>| -> Result<(), Error> {
-                let answered = next.recv();
-                let (batch, counts) =
-                    answered.map_err(|_| Error::Worker("processing of a block"))??;
-                answers(&batch, counts)
-            };
-            for block in blocks {
-                let block = block?;
-                if answering.len() >= limit
-                    && let Some(next) = answering.pop_front()
-                {
-                    write(next)?;
-                }
-                let (done, receiver) = sync_channel(1);
-                let answer = Arc::clone(&answer);
-                rayon::spawn(move || {
-                    // If the coordinator has ended, it has already reported its own error.
-                    let _ = done.send(answer(&block));
-                });
-                answering.push_back(receiver);
-            }
-            answering.into_iter().try_for_each(write)
-        },
+        |blocks, answers| answer_here(blocks, answers, answer),
         count,
     )
+}
+
+/// Answers the blocks of a portfolio with this process: computes on the global rayon pool. Blocks.
+///
+/// # Errors
+/// Those of `answer` and of `answers`, and an error in the portfolio.
+pub fn answer_here<C: Send + 'static>(
+    blocks: &mut Blocks<'_>,
+    answers: &mut Answers<'_, C>,
+    answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
+) -> Result<(), Error> {
+    let answer = Arc::new(answer);
+    let limit = BLOCKS_ANSWERING * rayon::current_num_threads();
+    let mut answering: VecDeque<PendingAnswer<C>> = VecDeque::with_capacity(limit);
+    let mut write = |next: PendingAnswer<C>| -> Result<(), Error> {
+        let answered = next.recv();
+        let (batch, counts) = answered.map_err(|_| Error::Worker("processing of a block"))??;
+        answers(&batch, counts)
+    };
+    for block in blocks {
+        let block = block?;
+        if answering.len() >= limit
+            && let Some(next) = answering.pop_front()
+        {
+            write(next)?;
+        }
+        let (done, receiver) = sync_channel(1);
+        let answer = Arc::clone(&answer);
+        rayon::spawn(move || {
+            // If the coordinator has ended, it has already reported its own error.
+            let _ = done.send(answer(&block));
+        });
+        answering.push_back(receiver);
+    }
+    answering.into_iter().try_for_each(write)
 }
 
 /// Processes a portfolio whose blocks are handled by other processes: `answer` takes the blocks and passes one result
