@@ -63,6 +63,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Creates the error of an address that is refused.
+    pub(crate) fn address(address: &impl ToString, reason: impl Into<String>) -> Self {
+        Self::Address {
+            address: address.to_string(),
+            reason: reason.into(),
+        }
+    }
+
     /// Returns a function that creates the error of a file.
     pub(crate) fn io(path: &std::path::Path) -> impl Fn(io::Error) -> Self + '_ {
         |source| Self::Io {

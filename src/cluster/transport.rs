@@ -105,10 +105,7 @@ impl Access {
     /// The address is not a loopback address and there is no certificate; or there is a certificate, but neither a
     /// token nor an authority to check the certificates of callers; or the files cannot be used.
     pub fn server_tls(&self, listen: SocketAddr) -> Result<Option<Tls>> {
-        let refused = |reason: &str| Error::Address {
-            address: listen.to_string(),
-            reason: reason.to_owned(),
-        };
+        let refused = |reason: &str| Error::address(&listen, reason);
         let AccessInner {
             token,
             authority,
@@ -175,10 +172,7 @@ impl Access {
     }
 
     fn endpoint(&self, url: &Url) -> Result<Endpoint> {
-        let refused = |reason: String| Error::Address {
-            address: url.to_string(),
-            reason,
-        };
+        let refused = |reason: String| Error::address(url, reason);
         let endpoint = Endpoint::from_shared(url.to_string())
             .map_err(|error| refused(error.to_string()))?
             .connect_timeout(CONNECT_TIMEOUT)
@@ -230,10 +224,7 @@ impl Access {
             own,
             ..
         } = &*self.shared;
-        let refused = |reason: &str| Error::Address {
-            address: url.to_string(),
-            reason: reason.to_owned(),
-        };
+        let refused = |reason: &str| Error::address(url, reason);
         let authority = authority.as_ref().ok_or_else(|| {
             refused("set cluster.ca to the certificate of the authority that signed those of the workers")
         })?;

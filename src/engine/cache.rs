@@ -84,18 +84,14 @@ impl ColumnCache {
             return Ok(column);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
+        let decode = || {
+            data_file
+                .read_column(key.group.into(), key.column.into())
+                .map(|values| Arc::new(DecodedColumn::new(values)))
+        };
         // The error is shared between the waiting threads, so decode again to get an owned one.
-        self.columns
-            .try_get_with(key, || {
-                data_file
-                    .read_column(key.group.into(), key.column.into())
-                    .map(|values| Arc::new(DecodedColumn::new(values)))
-            })
-            .or_else(|_: Arc<lake::Error>| {
-                data_file
-                    .read_column(key.group.into(), key.column.into())
-                    .map(|values| Arc::new(DecodedColumn::new(values)))
-            })
+        let shared = self.columns.try_get_with(key, decode);
+        shared.or_else(|_: Arc<lake::Error>| decode())
     }
 
     /// Returns the current size, in bytes.

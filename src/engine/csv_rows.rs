@@ -85,7 +85,8 @@ fn is_escaped(field: &Field, formulas: Formulas) -> bool {
     formulas == Formulas::Escaped && is_text(field.data_type())
 }
 
-fn is_text(kind: &DataType) -> bool {
+/// Returns whether values of a type are texts, possibly in a dictionary.
+pub fn is_text(kind: &DataType) -> bool {
     match kind {
         DataType::Dictionary(_, values) => is_text(values),
         kind => matches!(

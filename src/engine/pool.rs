@@ -193,7 +193,7 @@ impl QueryPool {
         spawn: fn(&Lane, Job),
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
-        let (is_light, mut journey) = self.admit(client, load);
+        let (is_light, mut ticket) = self.admit(client, load);
         let (lane, interrupt) = if is_light {
             (&self.light, Interrupt::default())
         } else {
@@ -211,11 +211,11 @@ impl QueryPool {
             if sender.is_closed() {
                 return;
             }
-            journey.started = Some(Instant::now());
+            ticket.started = Some(Instant::now());
             // Rayon aborts the process if a spawned job unwinds, and a short job would end its thread.
             let outcome = catch_unwind(AssertUnwindSafe(|| job(&interrupt)));
             drop(slot);
-            drop(journey);
+            drop(ticket);
             // The caller may be gone.
             let _ = sender.send(outcome.map_err(|_| PoolError::Panicked));
         };
@@ -245,12 +245,12 @@ impl QueryPool {
         let heavy_since = known.heavy_since;
         let is_heavy = heavy_since.is_some_and(|at| at.elapsed() < HEAVY_FOR);
         known.in_flight += 1;
-        let journey = JobTicket {
+        let ticket = JobTicket {
             clients: Arc::clone(&self.clients),
             client,
             started: None,
         };
-        (!is_heavy, journey)
+        (!is_heavy, ticket)
     }
 }
 
@@ -335,14 +335,14 @@ mod tests {
     #[tokio::test]
     async fn a_job_without_a_caller_is_cancelled() {
         let pool = QueryPool::new(1, 8).unwrap();
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (started, starting) = oneshot::channel();
         let wait = move |interrupt: &Interrupt| {
             let _ = started.send(());
             while !interrupt.is_raised() {
                 std::thread::yield_now();
             }
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
         };
         let running = tokio::spawn({
             let pool = pool.clone();
@@ -350,7 +350,7 @@ mod tests {
         });
         starting.await.unwrap();
         running.abort();
-        tokio::task::spawn_blocking(move || told.recv_timeout(Duration::from_secs(10)))
+        tokio::task::spawn_blocking(move || receiver.recv_timeout(Duration::from_secs(10)))
             .await
             .unwrap()
             .unwrap();

@@ -317,6 +317,10 @@ impl CompiledClause {
                 max.unwrap_or(f64::INFINITY),
             ))
         };
+        let side = |[south, north, west, east]: [f64; 4]| {
+            let sides = [(south, north), (west, east)];
+            sides.get(nth).copied()
+        };
         match &self.clause.test {
             ClauseTest::Number { min, max } => open(*min, *max),
             ClauseTest::Day { from, to } => open(from.map(f64::from), to.map(f64::from)),
@@ -326,39 +330,21 @@ impl CompiledClause {
             }
             ClauseTest::Within { lat, lon, radius_m } => {
                 let (lat_span, lon_span) = covering_span_degrees(*lat, *radius_m);
-                let (middle, span) = if nth == 0 {
-                    (*lat, lat_span)
-                } else {
-                    (*lon, lon_span)
-                };
-                Some((middle - span, middle + span))
+                side([
+                    lat - lat_span,
+                    lat + lat_span,
+                    lon - lon_span,
+                    lon + lon_span,
+                ])
             }
             ClauseTest::InBox {
                 top,
                 left,
                 bottom,
                 right,
-            } => Some(if nth == 0 {
-                (*bottom, *top)
-            } else {
-                (*left, *right)
-            }),
-            ClauseTest::InArea(area) => {
-                let [south, north, west, east] = area.bounds();
-                Some(if nth == 0 {
-                    (south, north)
-                } else {
-                    (west, east)
-                })
-            }
-            ClauseTest::InLayer(test) => {
-                let [south, north, west, east] = test.bounds()?;
-                Some(if nth == 0 {
-                    (south, north)
-                } else {
-                    (west, east)
-                })
-            }
+            } => side([*bottom, *top, *left, *right]),
+            ClauseTest::InArea(area) => side(area.bounds()),
+            ClauseTest::InLayer(test) => side(test.bounds()?),
             ClauseTest::OneOf(_)
             | ClauseTest::Is(_)
             | ClauseTest::Any(_)

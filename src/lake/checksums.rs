@@ -15,7 +15,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -25,6 +25,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataR
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::Error;
+use super::files::write_synced;
 
 const MAGIC: &[u8; 8] = b"TOISESM1";
 /// Bytes per span of an id index; a lookup reads three spans.
@@ -230,11 +231,7 @@ impl DataFileChecksums {
         let mut bytes = MAGIC.to_vec();
         self.parquet.write(&mut bytes);
         self.ids.write(&mut bytes);
-        let wrap = |error| Error::io(path, error);
-        let mut file = File::create(path).map_err(wrap)?;
-        file.write_all(&bytes)
-            .and_then(|()| file.sync_all())
-            .map_err(wrap)?;
+        write_synced(path, &bytes)?;
         Ok(whole_digest(&bytes))
     }
 
@@ -260,6 +257,8 @@ impl DataFileChecksums {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,7 @@
 //! Creates, deletes and links files and folders of the lake.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use super::Error;
@@ -17,6 +17,16 @@ pub(super) fn clear(folder: &Path) -> Result<(), Error> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(folder, error)),
         _ => Ok(()),
     }
+}
+
+/// Writes a file. Returns once it is on disk.
+pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    File::create(path)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .map_err(|error| Error::io(path, error))
 }
 
 /// Gives an immutable file a second name, or copies it if the file system does not allow the link. Returns once a copy

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::locked_table::LockedTable;
 use super::schema::TableSchema;
 use super::settings::KEEP_VERSIONS;
 use super::{check, import, layout, snapshot, versions};
@@ -83,12 +84,7 @@ impl Lake {
 
     /// Starts an import into a table; at most one runs on a table at a time, across processes.
     pub fn import(&self, schema: &'static TableSchema) -> Result<import::TableImport, Error> {
-        import::TableImport::start(
-            &self.folder(schema),
-            schema,
-            self.clock.clone(),
-            self.keep_versions,
-        )
+        import::TableImport::start(self.lock(schema)?)
     }
 
     /// Starts an import whose rows replace the whole table, which may be damaged. The table stays unchanged until the
@@ -97,7 +93,12 @@ impl Lake {
         &self,
         schema: &'static TableSchema,
     ) -> Result<import::TableImport, Error> {
-        import::TableImport::start_replacing(
+        Ok(import::TableImport::start_replacing(self.lock(schema)?))
+    }
+
+    /// Locks a table for writing.
+    fn lock(&self, schema: &'static TableSchema) -> Result<LockedTable, Error> {
+        LockedTable::lock(
             &self.folder(schema),
             schema,
             self.clock.clone(),
@@ -130,15 +131,14 @@ impl Lake {
     /// Rebuilds the table's shared folder and its Delta log from the kept snapshots. Does not wait: fails if an import
     /// is running on the table.
     pub fn rebuild_delta_log(&self, schema: &'static TableSchema) -> Result<(), Error> {
-        let folder = self.folder(schema);
-        import::rebuild_delta_log(&folder, schema, self.clock.clone(), self.keep_versions)
+        import::rebuild_delta_log(&self.lock(schema)?)
     }
 
     /// Deletes all previous versions of a table at once, with the files that only they name, including those in the
     /// shared folder. A program that is listing that folder may find files gone. Does not wait: fails if an import is
     /// running on the table.
     pub fn forget_versions(&self, schema: &'static TableSchema) -> Result<(), Error> {
-        import::forget_versions(&self.folder(schema), schema, self.clock.clone())
+        import::forget_versions(&self.clone().keeping(1).lock(schema)?)
     }
 
     /// Merges all runs of a table into one. Returns the number of rows written, 0 if there is at most one run. Readers
@@ -149,13 +149,7 @@ impl Lake {
         schema: &'static TableSchema,
         progress: &dyn Fn(u64),
     ) -> Result<u64, Error> {
-        import::compact(
-            &self.folder(schema),
-            schema,
-            self.clock.clone(),
-            self.keep_versions,
-            progress,
-        )
+        import::compact(&self.lock(schema)?, progress)
     }
 
     /// Opens the current snapshot of a table to verify every byte of it. Damage is part of the result, never an error.

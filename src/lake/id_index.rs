@@ -90,32 +90,32 @@ pub fn write(path: &Path, entries: &mut [IdEntry]) -> Result<SpanChecksums, Erro
     let mut write_all = || -> std::io::Result<SpanChecksums> {
         out.write_all(MAGIC)?;
         out.write_all(&(entries.len() as u64).to_le_bytes())?;
-        for entry in entries.iter() {
-            out.write_all(&entry.id.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.content.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.version.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.row.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.versions.added.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.versions.changed.to_le_bytes())?;
-        }
-        for entry in entries.iter() {
-            out.write_all(&entry.filled.to_le_bytes())?;
-        }
+        write_array(&mut out, entries, |entry| entry.id.to_le_bytes())?;
+        write_array(&mut out, entries, |entry| entry.content.to_le_bytes())?;
+        write_array(&mut out, entries, |entry| entry.version.to_le_bytes())?;
+        write_array(&mut out, entries, |entry| entry.row.to_le_bytes())?;
+        write_array(&mut out, entries, |entry| {
+            entry.versions.added.to_le_bytes()
+        })?;
+        write_array(&mut out, entries, |entry| {
+            entry.versions.changed.to_le_bytes()
+        })?;
+        write_array(&mut out, entries, |entry| entry.filled.to_le_bytes())?;
         out.flush()?;
         out.get_ref().sync_all()?;
         SpanChecksums::for_id_index(out.get_ref())
     };
     write_all().map_err(wrap)
+}
+
+/// Writes one value of each entry.
+fn write_array<const N: usize>(
+    out: &mut impl Write,
+    entries: &[IdEntry],
+    bytes: impl Fn(&IdEntry) -> [u8; N],
+) -> std::io::Result<()> {
+    let mut values = entries.iter().map(bytes);
+    values.try_for_each(|value| out.write_all(&value))
 }
 
 /// An open id index.

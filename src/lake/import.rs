@@ -1,10 +1,10 @@
 //! Imports rows into one table: collects and sorts them, compares them with the existing rows, and publishes them
 //! atomically.
 //!
-//! Of two rows with the same id, the one with the later day in the table's version column wins; if the days are equal,
-//! the row with more filled columns; then the row pushed later. In a table without a `record` column, filled columns do
-//! not count. A row equal to the existing one changes nothing. An official edition wins over existing rows regardless
-//! of their versions, and existing rows that it does not contain are removed from the slices it covers.
+//! If two rows have the same id, the one with the later day in the table's version column wins. If the days are equal,
+//! the row with more filled columns wins, then the row pushed later. In a table without a `record` column, filled
+//! columns do not count. A row equal to the existing one changes nothing. An official edition wins over existing rows
+//! regardless of their versions, and existing rows that it does not contain are removed from the slices it covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
@@ -33,7 +33,6 @@ use super::sort::{RowMarks, Sorter, SurvivorSet};
 use super::stored_rows::StoredRows;
 use super::write::{content_digests, index_entries};
 use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
-use toise_base::clock::Clock;
 
 /// An import that is collecting rows. Dropping it leaves the table unchanged.
 pub struct TableImport {
@@ -50,29 +49,18 @@ pub struct TableImport {
 }
 
 impl TableImport {
-    pub(super) fn start(
-        folder: &Path,
-        schema: &'static TableSchema,
-        clock: Clock,
-        keep_versions: usize,
-    ) -> Result<Self, Error> {
-        let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
-        table.sweep(&Snapshot::load(folder)?)?;
+    pub(super) fn start(table: LockedTable) -> Result<Self, Error> {
+        table.sweep(&Snapshot::load(&table.folder)?)?;
         Ok(Self::new(table))
     }
 
     /// Starts an import that replaces the whole table. The table may be damaged: it is not read, and its old files are
     /// not swept yet.
-    pub(super) fn start_replacing(
-        folder: &Path,
-        schema: &'static TableSchema,
-        clock: Clock,
-        keep_versions: usize,
-    ) -> Result<Self, Error> {
-        Ok(Self {
+    pub(super) fn start_replacing(table: LockedTable) -> Self {
+        Self {
             replaces_table: true,
-            ..Self::new(LockedTable::lock(folder, schema, clock, keep_versions)?)
-        })
+            ..Self::new(table)
+        }
     }
 
     fn new(table: LockedTable) -> Self {
@@ -221,15 +209,8 @@ impl RowSink for TableImport {
 
 /// Merges all sorted runs of a table into one. Returns the number of rows written; 0 if there is at most one run, which
 /// then stays unchanged.
-pub(super) fn compact(
-    folder: &Path,
-    schema: &'static TableSchema,
-    clock: Clock,
-    keep_versions: usize,
-    progress: &dyn Fn(u64),
-) -> Result<u64, Error> {
-    let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
-    let snapshot = Snapshot::load(folder)?;
+pub(super) fn compact(table: &LockedTable, progress: &dyn Fn(u64)) -> Result<u64, Error> {
+    let snapshot = Snapshot::load(&table.folder)?;
     table.sweep(&snapshot)?;
     let runs: BTreeSet<u64> = snapshot
         .parts
@@ -253,27 +234,15 @@ pub(super) fn compact(
 }
 
 /// Rebuilds the shared folder of a table, with a Delta log made from its kept versions.
-pub(super) fn rebuild_delta_log(
-    folder: &Path,
-    schema: &'static TableSchema,
-    clock: Clock,
-    keep_versions: usize,
-) -> Result<(), Error> {
-    let table = LockedTable::lock(folder, schema, clock, keep_versions)?;
-    table.sweep(&Snapshot::load(folder)?)?;
+pub(super) fn rebuild_delta_log(table: &LockedTable) -> Result<(), Error> {
+    table.sweep(&Snapshot::load(&table.folder)?)?;
     table.share(DeltaLog::Rebuilt)
 }
 
-/// Deletes all versions of a table but the current one, and every file that only they name.
-pub(super) fn forget_versions(
-    folder: &Path,
-    schema: &'static TableSchema,
-    clock: Clock,
-) -> Result<(), Error> {
-    let table = LockedTable::lock(folder, schema, clock, 1)?;
-    table.sweep(&Snapshot::load(folder)?)?;
-    table.share(DeltaLog::Rebuilt)?;
-    shared_folder::forget_former(folder)
+/// Deletes all versions of a table that keeps only the current one, and every file that only they name.
+pub(super) fn forget_versions(table: &LockedTable) -> Result<(), Error> {
+    rebuild_delta_log(table)?;
+    shared_folder::forget_former(&table.folder)
 }
 
 /// Sorts entries by id and, within an id, best first; retains the best of each id and drops the others.

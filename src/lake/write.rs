@@ -270,12 +270,12 @@ impl DataFileWriter {
         file.sync_all().map_err(wrap)?;
         let bytes = file.metadata().map_err(wrap)?.len();
         let rows = self.entries.len() as u64;
-        let beside = |name: String| self.path.with_file_name(name);
+        let sibling = |name: String| self.path.with_file_name(name);
         let sums = DataFileChecksums {
             parquet: SpanChecksums::for_parquet(file)?,
-            ids: id_index::write(&beside(id_index::file_name(&self.name)), &mut self.entries)?,
+            ids: id_index::write(&sibling(id_index::file_name(&self.name)), &mut self.entries)?,
         };
-        let sums = sums.write(&beside(checksums::file_name(&self.name)))?;
+        let sums = sums.write(&sibling(checksums::file_name(&self.name)))?;
         Ok(DataFileEntry {
             file: self.name,
             run: self.run,

@@ -75,7 +75,7 @@ pub fn live_functions(geocoder: Arc<Geocoder>) -> Vec<ScalarUDF> {
 
 fn over(source: IndexSource) -> Vec<ScalarUDF> {
     let source = Arc::new(source);
-    let function = |asks| ScalarUDF::from(AddressFunction::new(asks, Arc::clone(&source)));
+    let function = |lookup| ScalarUDF::from(AddressFunction::new(lookup, Arc::clone(&source)));
     [Lookup::Address, Lookup::Position, Lookup::Commune]
         .map(function)
         .into()
@@ -128,14 +128,14 @@ impl Lookup {
 
 #[derive(Debug)]
 struct AddressFunction {
-    asks: Lookup,
+    lookup: Lookup,
     source: Arc<IndexSource>,
     signature: Signature,
 }
 
 impl PartialEq for AddressFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.asks == other.asks && Arc::ptr_eq(&self.source, &other.source)
+        self.lookup == other.lookup && Arc::ptr_eq(&self.source, &other.source)
     }
 }
 
@@ -143,14 +143,14 @@ impl Eq for AddressFunction {}
 
 impl std::hash::Hash for AddressFunction {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.asks.hash(state);
+        self.lookup.hash(state);
     }
 }
 
 impl AddressFunction {
-    fn new(asks: Lookup, source: Arc<IndexSource>) -> Self {
+    fn new(lookup: Lookup, source: Arc<IndexSource>) -> Self {
         Self {
-            asks,
+            lookup,
             source,
             // Arguments are converted to the types of `Lookup::arguments`, so only their number is checked.
             signature: Signature::user_defined(Volatility::Stable),
@@ -166,7 +166,7 @@ impl AddressFunction {
                 String::new()
             }
         };
-        let cells = |row: usize| match self.asks {
+        let cells = |row: usize| match self.lookup {
             Lookup::Address => {
                 let texts: &StringArray = arguments[0].as_string();
                 let text = texts
@@ -189,7 +189,7 @@ impl AddressFunction {
 
 impl ScalarUDFImpl for AddressFunction {
     fn name(&self) -> &str {
-        match self.asks {
+        match self.lookup {
             Lookup::Address => "geocode",
             Lookup::Position => "reverse_geocode",
             Lookup::Commune => "commune_at",
@@ -201,11 +201,11 @@ impl ScalarUDFImpl for AddressFunction {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let wanted = self.asks.arguments();
+        let wanted = self.lookup.arguments();
         if types.len() == wanted.len() {
             return Ok(wanted);
         }
-        let usage = match self.asks {
+        let usage = match self.lookup {
             Lookup::Address => "geocode(address)",
             Lookup::Position => "reverse_geocode(lat, lon)",
             Lookup::Commune => "commune_at(lat, lon)",
@@ -214,7 +214,7 @@ impl ScalarUDFImpl for AddressFunction {
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(match self.asks {
+        Ok(match self.lookup {
             Lookup::Address | Lookup::Position => DataType::Struct(STRUCT.clone()),
             Lookup::Commune => DataType::Utf8,
         })
@@ -223,10 +223,10 @@ impl ScalarUDFImpl for AddressFunction {
     fn invoke_with_args(&self, given: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = given.number_rows;
         let mut arguments = Vec::with_capacity(given.args.len());
-        for (value, kind) in given.args.iter().zip(self.asks.arguments()) {
+        for (value, kind) in given.args.iter().zip(self.lookup.arguments()) {
             arguments.push(cast(&value.to_array(rows)?, &kind)?);
         }
-        let operation = match self.asks {
+        let operation = match self.lookup {
             Lookup::Commune => return Ok(ColumnarValue::Array(communes(&arguments, rows))),
             Lookup::Address => Operation::Search,
             Lookup::Position => Operation::Reverse,

@@ -12,7 +12,7 @@
 //!
 //! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. Identifiers of parcels
 //! and addresses begin with the code of their commune, so footer statistics exclude all row groups but those of one
-//! department. Of 20 million sales these are at most about ten row groups, whose parcels take 2 MB each once decoded. A
+//! department. For 20 million sales, these are at most about ten row groups; the parcels of each take 2 MB once decoded. A
 //! building is found through bloom filters: for 15 million diagnostics, 230 filters of at most 64 KiB are read.
 
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ use crate::dvf::place::{PARCELS, parcel_today};
 use crate::rnb;
 use crate::rnb::links::{RegisteredBuilding, addresses_won};
 use crate::source::cell::{date_of, day};
-use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, SortValue};
+use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, SortValue, column_index};
 use toise_contract::cursor::{QueryDigest, query_digest};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::codes::{ParcelId, RnbId};
@@ -362,7 +362,7 @@ impl OpenData {
         let view = self.engine().view(schema)?;
         let ids = ids.iter().take(POSITIONS_MAX).cloned().collect();
         let predicate = Predicate::compile(schema, &vec![one_of(schema.id, ids)])?;
-        let (lat, lon) = (index_of(schema, "lat")?, index_of(schema, "lon")?);
+        let (lat, lon) = (column_index(schema, "lat")?, column_index(schema, "lon")?);
         let parts = self.engine().scan(
             &view,
             &predicate,
@@ -407,8 +407,10 @@ impl OpenData {
         }
         let view = self.engine().view(schema)?;
         let predicate = Predicate::compile(schema, &vec![one_of(by, ids)])?;
-        let index = index_of(schema, column)?;
-        let absent = absent.map(|column| index_of(schema, column)).transpose()?;
+        let index = column_index(schema, column)?;
+        let absent = absent
+            .map(|column| column_index(schema, column))
+            .transpose()?;
         let parts = self.engine().scan(
             &view,
             &predicate,
@@ -536,11 +538,6 @@ fn after_in(dataset: Dataset, event: &CursorPosition) -> CursorPosition {
         id: id.to_owned(),
         state: None,
     }
-}
-
-fn index_of(schema: &TableSchema, column: &str) -> Result<usize, Error> {
-    let found = schema.column(column).map(|(index, _)| index);
-    found.ok_or_else(|| Error::UnknownTable(format!("{}.{column}", schema.name)))
 }
 
 fn one_of(column: &'static str, texts: Vec<String>) -> Clause {

@@ -22,7 +22,7 @@ use super::dataset::{Dataset, ImportTable};
 use super::dvf;
 use super::filtered::ImportedSales;
 use super::report::{FileReport, ImportReport};
-use super::source::{ByteMeter, Error, SourceFormat, SourceLocation, open};
+use super::source::{ByteMeter, Error, SourceFormat, open};
 use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
 use toise_geo::iris::IrisIndex;
@@ -128,7 +128,11 @@ pub fn import_files<S: RowSink>(
         };
         let stored = stored.filter(|stored| !stored.is_empty());
         report.imported_sales = stored.is_some().then(ImportedSales::default);
-        match import_all(table, inputs, &mut sink, &options, report) {
+        let imported: Result<Vec<ImportedSource>, Error> = inputs
+            .iter()
+            .map(|input| import_file(table, input, &mut sink, &options, report))
+            .collect();
+        match imported {
             Err(Error::Scattered { place }) if options.scattered.insert(place.file.clone()) => {
                 *report = blank.clone();
             }
@@ -162,19 +166,6 @@ pub fn import_files<S: RowSink>(
     }
 }
 
-fn import_all(
-    table: ImportTable,
-    inputs: &[ImportInput],
-    sink: &mut dyn RowSink,
-    options: &ImportOptions,
-    report: &mut ImportReport,
-) -> Result<Vec<ImportedSource>, Error> {
-    inputs
-        .iter()
-        .map(|input| import_file(table, input, sink, options, report))
-        .collect()
-}
-
 /// Imports one file into a sink.
 ///
 /// # Errors
@@ -188,11 +179,7 @@ pub fn import_file(
     report: &mut ImportReport,
 ) -> Result<ImportedSource, Error> {
     let name = &input.name;
-    let failed = |source| Error::Io {
-        place: SourceLocation::file(name),
-        source,
-    };
-    let file = File::open(&input.path).map_err(failed)?;
+    let file = File::open(&input.path).map_err(Error::io(name))?;
     let total = file.metadata().ok().map(|about| about.len());
     let bar = options.progress.bytes(name, total);
     let mut own = options.clone();

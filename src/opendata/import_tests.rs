@@ -12,43 +12,13 @@ use parquet::file::metadata::KeyValue;
 use serde_json::Value;
 
 use super::Dataset;
+use super::collecting_sink::CollectingSink;
 use super::import::{ImportInput, ImportOptions, import_files, import_reader};
 use super::report::ImportReport;
 use super::skip::skipped;
 use super::source::{Error, SourceFormat};
-use toise_lake::{self as lake, RowSink};
 
-/// A sink that collects the batches.
-#[derive(Default)]
-struct CollectingSink(Vec<RecordBatch>);
-
-impl RowSink for CollectingSink {
-    fn push(&mut self, batch: RecordBatch) -> Result<(), lake::Error> {
-        self.0.push(batch);
-        Ok(())
-    }
-}
-
-impl CollectingSink {
-    fn records(&self) -> Vec<Value> {
-        let mut records = Vec::new();
-        for batch in &self.0 {
-            let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
-            records.extend(
-                texts
-                    .iter()
-                    .map(|text| serde_json::from_str(text.unwrap()).unwrap()),
-            );
-        }
-        records
-    }
-}
-
-fn import(
-    dataset: Dataset,
-    text: &[u8],
-    options: &ImportOptions,
-) -> Result<(CollectingSink, ImportReport), Error> {
+fn import(dataset: Dataset, text: &[u8]) -> Result<(CollectingSink, ImportReport), Error> {
     let (mut kept, mut report) = (CollectingSink::default(), ImportReport::default());
     import_reader(
         dataset,
@@ -56,14 +26,14 @@ fn import(
         "f",
         SourceFormat::Detect,
         &mut kept,
-        options,
+        &ImportOptions::default(),
         &mut report,
     )?;
     Ok((kept, report))
 }
 
-fn dvf(text: &str) -> (Vec<Value>, ImportReport) {
-    let (kept, report) = import(Dataset::Dvf, text.as_bytes(), &ImportOptions::default()).unwrap();
+fn dvf(text: &[u8]) -> (Vec<Value>, ImportReport) {
+    let (kept, report) = import(Dataset::Dvf, text).unwrap();
     (kept.records(), report)
 }
 
@@ -73,7 +43,7 @@ const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,
     surface_terrain,longitude,latitude\n";
 
 fn geo(rows: &[&str]) -> (Vec<Value>, ImportReport) {
-    dvf(&format!("{GEO}{}\n", rows.join("\n")))
+    dvf(format!("{GEO}{}\n", rows.join("\n")).as_bytes())
 }
 
 #[test]
@@ -102,7 +72,7 @@ fn of_two_columns_with_one_name_the_first_is_read_and_the_other_reported() {
         .replace("id_parcelle,", "id_parcelle,Valeur_Fonciere,");
     let row = "m1,2023-01-05,000001,Vente,208000,30,B,RUE THIERS,83200,83137,Toulon,83137000CY0616,1,,404,78.46,2,\
                Appartement,81,4,,,5.9,43.1";
-    let (records, report) = dvf(&format!("{header}\n{row}\n"));
+    let (records, report) = dvf(format!("{header}\n{row}\n").as_bytes());
     assert_eq!(records[0]["price_eur"], 208_000);
     assert_eq!(
         report.files[0].read.reading.columns_unused,
@@ -164,7 +134,7 @@ fn several_dwellings_are_summed_and_have_no_price_per_metre() {
 }
 
 #[test]
-fn a_dwelling_beside_premises_has_no_price_per_metre_and_no_second_record() {
+fn a_dwelling_sold_with_premises_has_no_price_per_metre_and_no_second_record() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Maison,80,4,,,,",
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,,,0,Local industriel. commercial ou assimilé,50,0,,,,",
@@ -285,7 +255,7 @@ fn both_formats_give_a_sale_the_same_id() {
          |||||||000001|05/01/2023|Vente|208000,00|289||CHE|5845|DE PLAISANCE|83200|TOULON|83|137||CY|616||404||405|78,46|||||||2|2|Appartement||81|4|||\n\
          |||||||000001|05/01/2023|Vente|100000,00|1||RUE|1|\"BIS|1000|BOURG|1|53||A|7||||||||||||0|1|Maison||81|4|S||300\n"
     );
-    let (from_raw, report) = dvf(&raw);
+    let (from_raw, report) = dvf(raw.as_bytes());
     assert_eq!(
         (
             from_raw.len(),
@@ -293,14 +263,15 @@ fn both_formats_give_a_sale_the_same_id() {
         ),
         (2, 0)
     );
-    let (from_geo, _) = dvf(&format!(
+    let geo = format!(
         "{}m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,152,,,,1,Dépendance,,0,,,5.9,43.1\n\
          m1,2023-01-05,000001,Vente,208000,289,,CHE DE PLAISANCE,83200,83137,Toulon,83137000CY0616,,404,,405,78.46,2,Appartement,81,4,,,5.9,43.1\n",
         GEO.replace(
             "lot1_surface_carrez,",
             "lot1_surface_carrez,lot2_numero,lot2_surface_carrez,"
         )
-    ));
+    );
+    let (from_geo, _) = dvf(geo.as_bytes());
     for field in [
         "id",
         "price_eur",
@@ -332,7 +303,7 @@ fn a_file_saved_by_a_spreadsheet_gives_the_same_sale() {
     .chars()
     .map(|sign| sign as u8)
     .collect();
-    let (kept, report) = import(Dataset::Dvf, &latin, &ImportOptions::default()).unwrap();
+    let (kept, report) = import(Dataset::Dvf, &latin).unwrap();
     assert_eq!(first, kept.records());
     assert_eq!(report.files[0].read.reading.columns_unused, ["extra"]);
 }
@@ -390,7 +361,7 @@ fn a_number_is_not_a_nature_or_a_type_of_building() {
     let left_out = &report.files[0].read.reading.left_out.0["number in place of a name"];
     assert_eq!(left_out.examples[0].column, "nature_mutation");
     let text = format!("{GEO}{}\n", row("Vente", "2"));
-    let refused = import(Dataset::Dvf, text.as_bytes(), &ImportOptions::default());
+    let refused = import(Dataset::Dvf, text.as_bytes());
     let refused = refused.map(|_| ()).unwrap_err().to_string();
     assert!(refused.contains("type_local"), "{refused}");
     assert!(refused.contains("export the column as text"), "{refused}");
@@ -423,12 +394,7 @@ fn damaged_files_give_one_error_with_its_location() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(text.as_bytes()).unwrap();
     let gzip = gzip.finish().unwrap();
-    let message = |bytes: &[u8]| {
-        import(Dataset::Dvf, bytes, &ImportOptions::default())
-            .err()
-            .unwrap()
-            .to_string()
-    };
+    let message = |bytes: &[u8]| import(Dataset::Dvf, bytes).err().unwrap().to_string();
     let ragged = format!("{GEO}{row}m1,2023-01-05,1,Vente\n");
     let zero = text.replacen("Maison", "Mai\0on", 1);
     for (bytes, expected) in [
@@ -450,13 +416,7 @@ fn damaged_files_give_one_error_with_its_location() {
         let message = message(bytes);
         assert!(message.contains(expected), "{expected}: {message}");
     }
-    assert_eq!(
-        import(Dataset::Dvf, &gzip, &ImportOptions::default())
-            .unwrap()
-            .1
-            .rows_read,
-        5_000
-    );
+    assert_eq!(import(Dataset::Dvf, &gzip).unwrap().1.rows_read, 5_000);
 }
 
 #[test]
@@ -508,7 +468,7 @@ fn scattered_mutations_are_grouped_on_a_second_reading() {
 fn diagnostics_stay_as_published() {
     let csv = "N°DPE;N°_département_(BAN);Besoin_ECS;Logement_traversant_(0/1);Date_établissement_DPE;Surface_habitable_logement;N°_étage_appartement;_geopoint;Adresse_brute;Code_INSEE_(BAN);what\n\
         2469E1;69.0;848,10;True;2024-08-29;27.0;x;45.77,4.83;\"4 rue\nRES \"\"A\"\"\";69381;1\n;69;;;;;;;;;\n2469E2;1;;;31/02/2024;;;0,0;;1053;\n";
-    let (kept, report) = import(Dataset::Dpe, csv.as_bytes(), &ImportOptions::default()).unwrap();
+    let (kept, report) = import(Dataset::Dpe, csv.as_bytes()).unwrap();
     let text = kept.0[0]
         .column_by_name("record")
         .unwrap()
@@ -554,8 +514,8 @@ fn diagnostics_stay_as_published() {
 fn pages_lines_and_parquet_read_like_csv() {
     let page = br#"{"total":2,"next":"x","results":[{"numero_dpe":"A","conso_5_usages_ep":12.50,"adresse_ban":"l\u00e9 \"b\""},{"numero_dpe":"B","etiquette_dpe":"C","isolation_toiture":null}]}"#;
     let lines = b"{\"numero_dpe\":\"A\",\"conso_5_usages_ep\":12.50,\"adresse_ban\":\"l\xc3\xa9 \\\"b\\\"\"}\n{\"numero_dpe\":\"B\",\"etiquette_dpe\":\"C\"}\n";
-    let (page, _) = import(Dataset::Dpe, page, &ImportOptions::default()).unwrap();
-    let (lines, _) = import(Dataset::Dpe, lines, &ImportOptions::default()).unwrap();
+    let (page, _) = import(Dataset::Dpe, page).unwrap();
+    let (lines, _) = import(Dataset::Dpe, lines).unwrap();
     assert_eq!(page.records(), lines.records());
     assert_eq!(page.0, lines.0);
     assert_eq!(page.records()[0]["adresse_ban"], "lé \"b\"");
@@ -566,12 +526,8 @@ fn pages_lines_and_parquet_read_like_csv() {
         .value(0);
     assert!(text.contains("\"conso_5_usages_ep\":12.5,"), "{text}");
 
-    let mut file = Vec::new();
-    let mut writer =
-        parquet::arrow::ArrowWriter::try_new(&mut file, page.0[0].schema(), None).unwrap();
-    writer.write(&page.0[0]).unwrap();
-    writer.close().unwrap();
-    let (again, _) = import(Dataset::Dpe, &file, &ImportOptions::default()).unwrap();
+    let file = written(&page.0, None);
+    let (again, _) = import(Dataset::Dpe, &file).unwrap();
     let consumption = again.0[0]
         .column_by_name("conso_5_usages_ep")
         .unwrap()
@@ -585,12 +541,26 @@ fn pages_lines_and_parquet_read_like_csv() {
 fn a_page_without_rows_is_a_file_without_rows() {
     for dataset in [Dataset::Dvf, Dataset::Dpe] {
         for page in ["[]", r#"{"total":24,"results":[]}"#, "{\"results\":\n[ ]}"] {
-            let (kept, report) =
-                import(dataset, page.as_bytes(), &ImportOptions::default()).unwrap();
+            let (kept, report) = import(dataset, page.as_bytes()).unwrap();
             assert_eq!((kept.0.len(), report.rows_read), (0, 0), "{page}");
             assert_eq!(report.files.len(), 1);
         }
     }
+}
+
+/// Writes batches as Parquet, with this description of GeoParquet if there is one.
+fn written(batches: &[RecordBatch], geo: Option<String>) -> Vec<u8> {
+    let mut file = Vec::new();
+    let schema = batches[0].schema();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, schema, None).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    if let Some(about) = geo {
+        writer.append_key_value_metadata(KeyValue::new("geo".to_owned(), about));
+    }
+    writer.close().unwrap();
+    file
 }
 
 /// Converts a CSV file to Parquet, with the types that readers of CSV infer: codes and house numbers become numbers.
@@ -602,18 +572,12 @@ fn as_parquet(csv: &[u8], delimiter: u8) -> Vec<u8> {
     let mut source = std::io::Cursor::new(csv);
     let (schema, _) = format.infer_schema(&mut source, None).unwrap();
     source.rewind().unwrap();
-    let schema = Arc::new(schema);
-    let rows = arrow::csv::ReaderBuilder::new(schema.clone())
+    let rows = arrow::csv::ReaderBuilder::new(Arc::new(schema))
         .with_format(format)
         .build(source)
         .unwrap();
-    let mut file = Vec::new();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, schema, None).unwrap();
-    for batch in rows {
-        writer.write(&batch.unwrap()).unwrap();
-    }
-    writer.close().unwrap();
-    file
+    let batches: Vec<RecordBatch> = rows.map(Result::unwrap).collect();
+    written(&batches, None)
 }
 
 #[test]
@@ -621,9 +585,9 @@ fn the_same_rows_as_csv_and_as_parquet_are_the_same_records() {
     let csv = "numero_dpe,surface_habitable_logement,annee_construction,numero_voie_ban,code_insee_ban,\
         date_etablissement_dpe,logement_traversant\n\
         A,315,1975.0,12,01053,2024-08-29,true\nB,81.50,,,48095,2024-08-30,\n";
-    let (kept, _) = import(Dataset::Dpe, csv.as_bytes(), &ImportOptions::default()).unwrap();
+    let (kept, _) = import(Dataset::Dpe, csv.as_bytes()).unwrap();
     let file = as_parquet(csv.as_bytes(), b',');
-    let (twin, _) = import(Dataset::Dpe, &file, &ImportOptions::default()).unwrap();
+    let (twin, _) = import(Dataset::Dpe, &file).unwrap();
     assert_eq!(kept.0, twin.0);
     let record = &twin.records()[0];
     assert_eq!(record["surface_habitable_logement"].to_string(), "315");
@@ -633,12 +597,7 @@ fn the_same_rows_as_csv_and_as_parquet_are_the_same_records() {
 
 /// Writes columns as Parquet.
 fn parquet_of(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
-    let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let mut file = Vec::new();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-    file
+    written(&[RecordBatch::try_from_iter(columns).unwrap()], None)
 }
 
 /// Returns a column with this text in each of two rows.
@@ -659,26 +618,21 @@ fn two_sales<'n>(prices: ArrayRef) -> Vec<(&'n str, ArrayRef)> {
     ]
 }
 
-fn sales_of(file: &[u8]) -> (Vec<Value>, ImportReport) {
-    let (kept, report) = import(Dataset::Dvf, file, &ImportOptions::default()).unwrap();
-    (kept.records(), report)
-}
-
 #[test]
 fn typed_prices_of_three_decimals_are_not_thousands() {
     let doubles = Float64Array::from(vec![950.0, 245_000.5]);
-    let (expected, _) = sales_of(&parquet_of(two_sales(Arc::new(doubles))));
+    let (expected, _) = dvf(&parquet_of(two_sales(Arc::new(doubles))));
     assert_eq!(expected[0]["price_eur"], 950);
     let decimals = Decimal128Array::from(vec![950_000, 245_000_500]);
     let decimals = decimals.with_precision_and_scale(18, 3).unwrap();
-    let (records, _) = sales_of(&parquet_of(two_sales(Arc::new(decimals))));
+    let (records, _) = dvf(&parquet_of(two_sales(Arc::new(decimals))));
     assert_eq!(records, expected);
     let lines = [("950.000", "101"), ("245000.500", "102")].map(|(price, plan)| {
         format!(
             r#"{{"date_mutation":"2024-01-05","nature_mutation":"Vente","valeur_fonciere":{price},"code_commune":83137,"type_local":"Appartement","id_parcelle":"83137000CM0{plan}"}}"#
         )
     });
-    assert_eq!(sales_of(lines.join("\n").as_bytes()).0, expected);
+    assert_eq!(dvf(lines.join("\n").as_bytes()).0, expected);
 }
 
 #[test]
@@ -692,7 +646,7 @@ fn columns_of_types_without_a_text_are_skipped_and_uuids_are_read() {
     columns.push(("id_mutation", Arc::new(uuids)));
     columns.push(("hash", Arc::new(hashes)));
     columns.push(("vector", Arc::new(vectors)));
-    let (records, report) = sales_of(&parquet_of(columns));
+    let (records, report) = dvf(&parquet_of(columns));
     // Both rows are of one mutation, and of one disposition with two prices.
     assert_eq!(records.len(), 2);
     let mutation = "3c87abe4-887b-46ee-9192-5c1b35a06625";
@@ -709,12 +663,7 @@ fn geoparquet(name: &str, wkb: &[u8], about: &str) -> Vec<u8> {
     let about = format!(
         r#"{{"version":"1.1.0","primary_column":"{name}","columns":{{"{name}":{{"encoding":"WKB"{about}}}}}}}"#
     );
-    let mut file = Vec::new();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(&mut file, batch.schema(), None).unwrap();
-    writer.append_key_value_metadata(KeyValue::new("geo".to_owned(), about));
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-    file
+    written(&[batch], Some(about))
 }
 
 /// Writes the head of a geometry in WKB, and numbers after it.
@@ -733,14 +682,14 @@ fn positions_of_geoparquet_are_read_converted_or_counted() {
     let toulon = wkb(1, &[5.93, 43.12]);
     let one = [wkb(4, &[]), vec![1, 0, 0, 0], toulon.clone()].concat();
     for (name, wkb) in [("geometry", &toulon), ("geom", &toulon), ("geom", &one)] {
-        let (records, report) = sales_of(&geoparquet(name, wkb, ""));
+        let (records, report) = dvf(&geoparquet(name, wkb, ""));
         let location = &records[0]["location"];
         assert_eq!(location, &serde_json::json!({"lat": 43.12, "lon": 5.93}));
         let reading = &report.files[0].read.reading;
         assert_eq!(reading.columns_unused, [""; 0]);
     }
     let paris = wkb(1, &[648_237.3, 6_862_271.7]);
-    let (records, _) = sales_of(&geoparquet("geom", &paris, LAMBERT));
+    let (records, _) = dvf(&geoparquet("geom", &paris, LAMBERT));
     let lat = records[0]["location"]["lat"].as_f64().unwrap();
     assert!((lat - 48.858).abs() < 0.01, "{lat}");
     for (geometry, reason) in [
@@ -748,14 +697,14 @@ fn positions_of_geoparquet_are_read_converted_or_counted() {
         (wkb(1, &[0.0, 0.0]), "position outside France"),
         (paris, "position unreadable"),
     ] {
-        let (records, report) = sales_of(&geoparquet("geometry", &geometry, ""));
+        let (records, report) = dvf(&geoparquet("geometry", &geometry, ""));
         assert!(records[0].get("location").is_none());
         let left_out = &report.files[0].read.reading.left_out.0[reason];
         assert_eq!(left_out.count, 2, "{reason}");
         assert_eq!(left_out.examples[0].column, "geometry");
     }
     let file = geoparquet("geom", &wkb(1, &[660_124.0, 5_331_000.0]), WEB);
-    let error = import(Dataset::Dvf, &file, &ImportOptions::default()).err();
+    let error = import(Dataset::Dvf, &file).err();
     let message = error.unwrap().to_string();
     assert!(message.contains("\"geom\": "), "{message}");
     assert!(message.contains("EPSG:3857"), "{message}");
@@ -790,9 +739,9 @@ fn real_rows_as_csv_and_as_parquet_are_the_same_records() {
             gzip.read_to_end(&mut text).unwrap();
             csv = text;
         }
-        let (kept, _) = import(dataset, &csv, &ImportOptions::default()).unwrap();
+        let (kept, _) = import(dataset, &csv).unwrap();
         let parquet = as_parquet(&csv, delimiter);
-        let (twin, _) = import(dataset, &parquet, &ImportOptions::default()).unwrap();
+        let (twin, _) = import(dataset, &parquet).unwrap();
         let texts = |sink: &CollectingSink| -> Vec<String> {
             let batches = sink.0.iter();
             let texts = batches.map(|batch| {

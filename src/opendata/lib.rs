@@ -9,6 +9,8 @@
 pub mod address_functions;
 pub mod ban;
 pub mod bulk;
+#[cfg(test)]
+mod collecting_sink;
 mod conversion;
 mod dataset;
 pub mod dfi;
@@ -53,6 +55,7 @@ use toise_contract::filter::Filter;
 pub use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::cancellation::Interrupt;
 use toise_engine::{self as engine, Budget, Engine};
+use toise_lake::schema::TableSchema;
 
 /// The open-data tables, ready for queries; cheap to clone.
 #[derive(Clone, Debug)]
@@ -107,6 +110,12 @@ impl OpenData {
         }
         Ok(false)
     }
+}
+
+/// Returns the number of a column of a table.
+fn column_index(schema: &TableSchema, column: &str) -> Result<usize, engine::Error> {
+    let found = schema.column(column).map(|(index, _)| index);
+    found.ok_or_else(|| engine::Error::UnknownTable(format!("{}.{column}", schema.name)))
 }
 
 /// A validated search.

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::AsArray;
 
-use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence};
+use super::score::{AMBIGUOUS_GAP, TargetEvidence, confidence, to_tenths};
 use super::scorer::Scorer;
-use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData};
+use super::{Dataset, MatchAnswer, MatchCandidate, MatchRequest, OpenData, column_index};
 use toise_engine::Error;
 use toise_engine::predicate::Predicate;
 use toise_engine::topk::{TopPage, number_key};
@@ -39,7 +39,7 @@ impl Ranking {
     /// Returns whether the two best scores are too close to decide.
     pub fn ambiguous(&self) -> bool {
         match self.best.as_slice() {
-            [first, second, ..] => round_gap(first.score - second.score) <= AMBIGUOUS_GAP,
+            [first, second, ..] => to_tenths(first.score - second.score) <= AMBIGUOUS_GAP,
             _ => false,
         }
     }
@@ -56,11 +56,6 @@ impl Ranking {
             self.evidence.among(self.total),
         )
     }
-}
-
-/// Rounds a difference of two scores to one decimal, which removes binary rounding errors.
-fn round_gap(gap: f64) -> f64 {
-    (gap * 10.0).round() / 10.0
 }
 
 /// Minimum number of candidates to rank: the confidence of the first depends on the second.
@@ -116,15 +111,12 @@ impl OpenData {
         let scorer = Scorer::new(dataset, request);
         let superseded = view.superseded()?;
         let page = TopPage::new(request.size.max(RANKED_MIN), None);
-        let index_of = |name: &str| schema.column(name).map(|(index, _)| index);
         let columns: Vec<(&'static str, usize)> = scorer
             .columns()
             .into_iter()
-            .filter_map(|name| index_of(name).map(|index| (name, index)))
+            .filter_map(|name| schema.column(name).map(|(index, _)| (name, index)))
             .collect();
-        let Some(id_column) = index_of(schema.id) else {
-            return Err(Error::UnknownTable(schema.name.into()));
-        };
+        let id_column = column_index(schema, schema.id)?;
         let rivals = AtomicU64::new(0);
         let parts = self.engine().scan(
             view,

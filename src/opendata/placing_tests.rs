@@ -9,6 +9,7 @@ use arrow::datatypes::Float64Type;
 use serde_json::{Value, json};
 
 use super::Dataset;
+use super::collecting_sink::CollectingSink;
 use super::import::{ImportOptions, import_reader};
 use super::report::ImportReport;
 use super::source::SourceFormat;
@@ -16,17 +17,7 @@ use toise_geocode::Geocoder;
 use toise_geocode::index::builder::{AddressRow, SegmentBuilder};
 use toise_geocode::index::segment::Segment;
 use toise_geocode::resolve::LazyGeocoder;
-use toise_lake::{self as lake, RowSink};
-
-#[derive(Default)]
-struct Kept(Vec<arrow::array::RecordBatch>);
-
-impl RowSink for Kept {
-    fn push(&mut self, batch: arrow::array::RecordBatch) -> Result<(), lake::Error> {
-        self.0.push(batch);
-        Ok(())
-    }
-}
+use toise_lake::Lake;
 
 /// Builds a geocoder that knows one street of Mende.
 fn geocoder() -> LazyGeocoder {
@@ -58,7 +49,7 @@ fn import(dataset: Dataset, text: &str, geocoder: LazyGeocoder) -> (Vec<Value>, 
         geocoder,
         ..ImportOptions::default()
     };
-    let (mut kept, mut report) = (Kept::default(), ImportReport::default());
+    let (mut kept, mut report) = (CollectingSink::default(), ImportReport::default());
     let (text, format) = (text.as_bytes(), SourceFormat::Detect);
     import_reader(dataset, text, "f", format, &mut kept, &options, &mut report).unwrap();
     (kept.0.iter().flat_map(records).collect(), report)
@@ -168,7 +159,7 @@ fn stored_sales_are_placed_when_addresses_arrive() {
     use super::placing::PlacedCounts;
 
     let folder = tempfile::tempdir().unwrap();
-    let lake = lake::Lake::open(folder.path()).unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
     let table = Dataset::Dvf.schema();
     let fill = |geocoder| {
         let options = ImportOptions {
@@ -176,18 +167,9 @@ fn stored_sales_are_placed_when_addresses_arrive() {
             ..ImportOptions::default()
         };
         let (mut sales, mut report) = (lake.import(table).unwrap(), ImportReport::default());
-        let (text, format) = (SALES.as_bytes(), SourceFormat::Detect);
-        let dataset = Dataset::Dvf;
-        import_reader(
-            dataset,
-            text,
-            "f",
-            format,
-            &mut sales,
-            &options,
-            &mut report,
-        )
-        .unwrap();
+        let (text, dataset) = (SALES.as_bytes(), Dataset::Dvf);
+        let (format, sink) = (SourceFormat::Detect, &mut sales);
+        import_reader(dataset, text, "f", format, sink, &options, &mut report).unwrap();
         sales.publish(Vec::new(), Vec::new()).unwrap()
     };
     assert_eq!(fill(LazyGeocoder::default()).added, 5);

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use arrow::array::AsArray;
 use serde_json::Value;
 
 use super::Dataset;
+use super::collecting_sink::CollectingSink;
 use super::import::{ImportInput, ImportOptions, import_files};
 use super::report::ImportReport;
 use super::skip::skipped;
-use toise_lake::{self as lake, ImportOutcome, Lake, RowSink};
+use toise_lake::{ImportOutcome, Lake};
 
 const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
     adresse_nom_voie,code_postal,code_commune,nom_commune,ancien_code_commune,id_parcelle,ancien_id_parcelle,\
@@ -21,19 +21,6 @@ const GEO: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,
 const RAW: &str = "No disposition|Date mutation|Nature mutation|Valeur fonciere|No voie|Type de voie|Voie|Code postal|\
     Commune|Code departement|Code commune|Prefixe de section|Section|No plan|1er lot|Surface Carrez du 1er lot|\
     Nombre de lots|Code type local|Surface reelle bati|Nombre pieces principales|Nature culture|Surface terrain";
-
-/// A sink that collects the records.
-#[derive(Default)]
-struct Records(Vec<Value>);
-
-impl RowSink for Records {
-    fn push(&mut self, batch: arrow::array::RecordBatch) -> Result<(), lake::Error> {
-        let texts = batch.column_by_name("record").unwrap().as_string::<i32>();
-        let records = texts.iter().map(|text| serde_json::from_str(text.unwrap()));
-        self.0.extend(records.map(Result::unwrap));
-        Ok(())
-    }
-}
 
 fn file_of(header: &str, rows: &[impl AsRef<str>]) -> String {
     let rows: Vec<&str> = rows.iter().map(AsRef::as_ref).collect();
@@ -53,10 +40,10 @@ fn read(text: &str) -> (Vec<Value>, ImportReport) {
     let path = folder.path().join("sales.csv");
     std::fs::write(&path, text).unwrap();
     let inputs = [ImportInput::local(path)];
-    let (begin, options) = (|| Ok(Records::default()), ImportOptions::default());
+    let (begin, options) = (|| Ok(CollectingSink::default()), ImportOptions::default());
     let mut report = ImportReport::default();
     let imported = import_files(Dataset::Dvf, &inputs, begin, &options, &mut report);
-    let mut records = imported.unwrap().0.0;
+    let mut records = imported.unwrap().0.records();
     records.sort_by_key(|record| record["id"].to_string());
     (records, report)
 }
@@ -588,7 +575,7 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         names: rows.names.clone(),
         rows: shuffled(&rows.rows, 7),
     };
-    // R and pandas write so the numbers of a column with gaps.
+    // R and pandas write the numbers of a column with gaps in this way.
     let comma = |cell: &str| {
         let is_number = !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit());
         if is_number {
@@ -640,8 +627,8 @@ fn the_sales_of_toulon_have_one_set_of_identifiers_in_every_form() {
         }
         .raw()
     };
-    // Without numbers, the order of rows tells sales apart. Without numbers and order, sales with equal values cannot
-    // be told apart.
+    // Without numbers, only the order of rows separates sales. Without numbers and order, sales with equal values cannot
+    // be separated.
     for (form, text, missing_max) in [
         ("raw", rows.raw(), 10),
         ("raw shuffled", raw_in_any_order, 40),

@@ -141,6 +141,11 @@ pub const NEUTRAL: f64 = 0.5;
 /// Maximum difference of the two best scores that counts as ambiguous.
 pub const AMBIGUOUS_GAP: f64 = 5.0;
 
+/// Rounds a score or a difference of scores to one decimal, which removes binary errors, so that thresholds are exact.
+pub(crate) fn to_tenths(points: f64) -> f64 {
+    (points * 10.0).round() / 10.0
+}
+
 /// Returns the scoring table of a dataset.
 pub fn rules(dataset: Dataset) -> &'static [ScoringRule] {
     match dataset {
@@ -219,8 +224,7 @@ pub fn confidence(
     second: Option<f64>,
     evidence: TargetEvidence,
 ) -> MatchConfidence {
-    // Scores have one decimal; rounding their difference removes binary errors, so that thresholds are exact.
-    let gap_between = |more: f64, less: f64| ((more - less) * 10.0).round() / 10.0;
+    let gap_between = |more: f64, less: f64| to_tenths(more - less);
     if score < LOW_SCORE {
         return MatchConfidence::Reject;
     }

@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Float64Type, Int32Type};
 
 use super::score::{
     Measure, NEUTRAL, PLACE_SCALE, PLACE_WEIGHT, SURFACE_SCALE, SURFACE_SCALE_M2_MIN,
-    SURFACE_WEIGHT, TargetEvidence, rules, surface_column,
+    SURFACE_WEIGHT, TargetEvidence, rules, surface_column, to_tenths,
 };
 use super::{Dataset, MatchRequest, TargetValue, dpe};
 use toise_contract::filter::ClauseTest;
@@ -25,7 +25,7 @@ use toise_lake::schema::{LATITUDE, LONGITUDE};
 struct Term {
     weight: f64,
     columns: Vec<&'static str>,
-    seek: TermMatcher,
+    matcher: TermMatcher,
 }
 
 #[derive(Clone, Debug)]
@@ -73,10 +73,11 @@ impl Scorer {
             else {
                 continue;
             };
-            if let Some(seek) = seek(rule.measure, &target.goal) {
+            if let Some(matcher) = matcher(rule.measure, &target.goal) {
                 let most = bits.entry(rule.about).or_default();
                 *most = most.max(rule.bits);
-                if let (TermMatcher::Number { target, .. }, true) = (&seek, rule.rival_error > 0.0)
+                if let (TermMatcher::Number { target, .. }, true) =
+                    (&matcher, rule.rival_error > 0.0)
                 {
                     let ends = [1.0 + rule.rival_error, 1.0 - rule.rival_error];
                     let [least, most] = ends.map(|factor| target / factor);
@@ -85,11 +86,11 @@ impl Scorer {
                         values: least..=most,
                     });
                 }
-                error_weight += rule.weight * seek.lost_to_error(rule.error);
+                error_weight += rule.weight * matcher.lost_to_error(rule.error);
                 terms.push(Term {
                     weight: rule.weight,
                     columns: vec![rule.column],
-                    seek,
+                    matcher,
                 });
             }
         }
@@ -100,18 +101,18 @@ impl Scorer {
                     max: Some(max),
                 } if clause.column == surface_column(dataset) => {
                     let scale = ((max - min) * SURFACE_SCALE).max(SURFACE_SCALE_M2_MIN);
-                    let seek = TermMatcher::Number {
+                    let matcher = TermMatcher::Number {
                         target: (min + max) / 2.0,
                         decay: decay(scale),
                     };
                     terms.push(Term {
                         weight: SURFACE_WEIGHT,
                         columns: vec![surface_column(dataset)],
-                        seek,
+                        matcher,
                     });
                 }
                 ClauseTest::Within { lat, lon, radius_m } => {
-                    let seek = TermMatcher::Pin {
+                    let matcher = TermMatcher::Pin {
                         lat: *lat,
                         lon: *lon,
                         decay: decay(radius_m * PLACE_SCALE),
@@ -119,7 +120,7 @@ impl Scorer {
                     terms.push(Term {
                         weight: PLACE_WEIGHT,
                         columns: vec![LATITUDE, LONGITUDE],
-                        seek,
+                        matcher,
                     });
                 }
                 _ => {}
@@ -189,18 +190,13 @@ impl Scorer {
             } else {
                 NEUTRAL
             };
-            *sum = round_score(100.0 * mean);
+            *sum = to_tenths(100.0 * mean);
         }
         sums
     }
 }
 
-/// Rounds to one decimal.
-fn round_score(score: f64) -> f64 {
-    (score * 10.0).round() / 10.0
-}
-
-fn seek(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
+fn matcher(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
     Some(match (measure, goal) {
         (Measure::Number { scale }, TargetValue::Number(target)) => TermMatcher::Number {
             target: *target,
@@ -261,7 +257,7 @@ impl Term {
     /// Adds the weighted similarity of this term to the sum of each row.
     fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
         let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
-        match &self.seek {
+        match &self.matcher {
             TermMatcher::Number { target, decay } => match number(0).flatten() {
                 Some(values) => self.each(rows, sums, |row| {
                     if values.is_null(row) {
@@ -327,7 +323,7 @@ impl Term {
 
     fn of_text(&self, text: Option<&str>) -> f64 {
         let Some(text) = text else { return NEUTRAL };
-        match &self.seek {
+        match &self.matcher {
             TermMatcher::Class { rank } => {
                 class_rank(text).map_or(NEUTRAL, |found| 1.0 - (found - rank).abs() / 6.0)
             }

@@ -2,7 +2,7 @@
 
 use arrow::array::AsArray;
 
-use super::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
+use super::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer, column_index};
 use toise_contract::filter::ClauseTest;
 use toise_contract::position::SortValue;
 use toise_engine::predicate::Predicate;
@@ -90,8 +90,7 @@ fn page(
 }
 
 fn column(view: &TableView, name: &str) -> Result<usize, Error> {
-    let found = view.schema().column(name).map(|(index, _)| index);
-    found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", view.schema().name)))
+    column_index(view.schema(), name)
 }
 
 /// Returns the value that a row is sorted by, as a cursor carries it.

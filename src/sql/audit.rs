@@ -8,6 +8,7 @@ use chrono::{DateTime, Duration, Utc};
 use rusqlite::{Row, Transaction};
 use uuid::Uuid;
 
+use crate::text::cut;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Durability, Store};
 
@@ -218,11 +219,4 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
         snapshots: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
         ending,
     })
-}
-
-fn cut(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

@@ -1,9 +1,11 @@
 //! Errors of queries. `explain` converts DataFusion's errors to them.
 
+use serde::{Deserialize, Serialize};
+
 use crate::limits::Limit;
 
 /// A position in the text of a query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Line, from 1.
     pub line: u64,

@@ -103,7 +103,7 @@ impl QueryLimits {
 }
 
 /// A limit that a query reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// More rows than allowed.
     Rows(u64),

@@ -170,11 +170,11 @@ impl SqlService {
         let recording = self.begin(request.caller, &request.sql, &handle).await?;
         let of_key = self.0.limits.lowered_to(request.key_limits.into());
         let limits = of_key.lowered_to(request.limits);
-        let turn = (
+        let slots = (
             &self.0.running,
             self.concurrent_max(request.key_limits.concurrent),
         );
-        let permits = match self.permits(request.caller, turn, limits).await {
+        let permits = match self.permits(request.caller, slots, limits).await {
             Ok(permits) => permits,
             Err(error) => {
                 recording.end(Err(&error)).await;
@@ -209,8 +209,8 @@ impl SqlService {
     /// valid one is written when it runs.
     pub async fn describe(&self, sql: &str, caller: Caller) -> Result<QueryShape, SqlError> {
         let limits = self.0.limits;
-        let turn = (&self.0.planning, PLANNED_AT_ONCE);
-        let permits = self.permits(caller, turn, limits).await?;
+        let slots = (&self.0.planning, PLANNED_AT_ONCE);
+        let permits = self.permits(caller, slots, limits).await?;
         let (service, text) = (self.clone(), sql.to_owned());
         let handle = self.handle()?;
         let planning = handle.spawn(async move {

@@ -265,6 +265,14 @@ impl<'t> ByteOffsets<'t> {
     }
 }
 
+/// Cuts a text after a number of characters; an ellipsis shows that something was cut.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

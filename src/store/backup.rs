@@ -23,12 +23,8 @@ impl Database {
     /// The file exists or cannot be written, the copy fails SQLite's integrity check, or a row in it does not have its
     /// checksum.
     fn backup(&self, to: &Path, contents: Contents) -> Result<()> {
-        let io = |source| Error::Io {
-            path: to.to_owned(),
-            source,
-        };
         // Held until the copy has no open connection: closing it earlier would drop the connections' locks.
-        let file = create_private(to).map_err(io)?;
+        let file = create_private(to).map_err(Error::io(to))?;
         let source = self.connect_reader()?;
         let mut copy = Connection::open(to)?;
         let outcome = Backup::new(&source, &mut copy)?.step(ALL_PAGES)?;
@@ -50,7 +46,7 @@ impl Database {
             return Err(damaged(to, reason));
         }
         drop(copy);
-        file.sync_all().map_err(io)
+        file.sync_all().map_err(Error::io(to))
     }
 
     /// Returns the number of bytes on disk, including the write-ahead log.

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_held_by_one_opened_folder_at_a_time_whatever_else_is_closed() {
+    fn a_call_is_held_by_one_open_folder_at_a_time_even_if_others_are_closed() {
         let data = tempfile::tempdir().unwrap();
         let open = || ByteLocks::open(data.path()).unwrap().unwrap();
         let (here, there) = (open(), open());

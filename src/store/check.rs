@@ -3,10 +3,11 @@
 
 use rusqlite::Connection;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::checksum::is_intact_answer;
 use super::error::Result;
-use super::{Database, Store, document, row_digests};
+use super::{Store, document, row_digests};
 
 /// Maximum items of damage that are named; the others are only counted.
 const NAMED_MAX: usize = 1_000;
@@ -68,7 +69,9 @@ impl StoreCheck {
             while let Some(row) = rows.next()? {
                 self.rows += 1;
                 if let Err(error) = document::verify(row.get_ref(1)?.as_blob()?) {
-                    let name = uuid_of(&row.get::<_, String>(0)?);
+                    let name: String = row.get(0)?;
+                    // Identifiers are read as 32 hexadecimal digits; other names are no UUIDs.
+                    let name = Uuid::try_parse(&name).map_or(name, |id| id.to_string());
                     self.found(format!("{} {name}: {error}", table.name));
                 }
             }
@@ -92,8 +95,12 @@ impl StoreCheck {
         Ok(())
     }
 
-    /// Verifies that every table has exactly the rows that were written.
-    fn tables(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+    /// Verifies the rows of a file, and that every table has exactly those that were written.
+    fn all_rows(&mut self, connection: &Connection, contents: Contents) -> rusqlite::Result<()> {
+        match contents {
+            Contents::Store => self.documents(connection)?,
+            Contents::Ledger => self.answers(connection)?,
+        }
         for damaged in row_digests::damaged(connection)? {
             self.found(damaged);
         }
@@ -114,24 +121,6 @@ impl StoreCheck {
     }
 }
 
-/// Formats an identifier of 32 hexadecimal digits as a UUID; other names stay unchanged.
-fn uuid_of(name: &str) -> String {
-    let is_uuid = name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_uuid {
-        let name = name.to_lowercase();
-        let parts = [
-            &name[..8],
-            &name[8..12],
-            &name[12..16],
-            &name[16..20],
-            &name[20..],
-        ];
-        parts.join("-")
-    } else {
-        name.to_owned()
-    }
-}
-
 /// The kind of a store file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
@@ -145,11 +134,7 @@ pub(super) fn check_rows(
     contents: Contents,
 ) -> rusqlite::Result<StoreCheck> {
     let mut check = StoreCheck::default();
-    match contents {
-        Contents::Store => check.documents(connection)?,
-        Contents::Ledger => check.answers(connection)?,
-    }
-    check.tables(connection)?;
+    check.all_rows(connection, contents)?;
     Ok(check)
 }
 
@@ -161,23 +146,13 @@ impl Store {
     /// A file cannot be read at all.
     pub fn check(&self) -> Result<StoreCheck> {
         let mut check = StoreCheck::default();
-        let mut one = |database: &Database, contents, name| {
-            let found = database.read_snapshot(|connection| {
-                let mut found = StoreCheck::default();
-                found.structures(connection, name)?;
-                let rows = check_rows(connection, contents)?;
-                found.rows += rows.rows;
-                found.damaged.extend(rows.damaged);
-                found.damaged_count += rows.damaged_count;
-                Ok(found)
+        let contents = [Contents::Store, Contents::Ledger];
+        for ((name, database), contents) in self.databases().into_iter().zip(contents) {
+            database.read_snapshot(|connection| {
+                check.structures(connection, name)?;
+                check.all_rows(connection, contents)
             })?;
-            check.rows += found.rows;
-            check.damaged.extend(found.damaged);
-            check.damaged_count += found.damaged_count;
-            Result::Ok(())
-        };
-        one(&self.database, Contents::Store, "store")?;
-        one(&self.ledger, Contents::Ledger, "ledger")?;
+        }
         Ok(check)
     }
 }
@@ -244,8 +219,8 @@ mod tests {
         std::fs::write(&path, bytes).unwrap();
         let store = Store::open(folder.path()).unwrap();
         let check = store.check().unwrap();
-        let told = "table accounts: a value is not the one that was written";
-        assert!(check.damaged.iter().any(|it| it == told), "{check:?}");
+        let expected = "table accounts: a value is not the one that was written";
+        assert!(check.damaged.iter().any(|it| it == expected), "{check:?}");
         let copies = folder.path().join("copies");
         std::fs::create_dir(&copies).unwrap();
         let refused = store.backup(&copies);

@@ -44,10 +44,7 @@ impl Checkpointer {
                 let files = Arc::clone(files);
                 move |pulse| copy_all(pulse, &files, woken)
             })
-            .map_err(|source| Error::Io {
-                path: files.paths().path().to_owned(),
-                source,
-            })?;
+            .map_err(Error::io(files.paths().path()))?;
         Ok(Self {
             _worker: worker,
             wake,

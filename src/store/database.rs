@@ -77,16 +77,12 @@ impl Database {
         flushed: SyncPolicy,
     ) -> Result<Self> {
         let files = Arc::new(files);
-        let no_thread = |source| Error::Io {
-            path: files.paths().path().to_owned(),
-            source,
-        };
         let flusher = match flushed {
             SyncPolicy::Always => None,
             SyncPolicy::OnRequest => {
                 connection.pragma_update(None, "synchronous", "NORMAL")?;
                 let flusher = Flusher::start(supervisor, &format!("{name}-flusher"), &files);
-                Some(flusher.map_err(no_thread)?)
+                Some(flusher.map_err(Error::io(files.paths().path()))?)
             }
         };
         let checkpoint = format!("{name}-checkpoint");
@@ -96,7 +92,7 @@ impl Database {
         let writer = WriteQueue::start(supervisor, &writer, connection, checkpoints);
         Ok(Self {
             shared: Arc::new(DatabaseInner {
-                writer: writer.map_err(no_thread)?,
+                writer: writer.map_err(Error::io(files.paths().path()))?,
                 flusher,
                 files,
                 idle_readers: Mutex::new(Vec::new()),
@@ -292,11 +288,7 @@ pub(super) fn open_writer(
     name: &str,
     steps: &Steps<'_>,
 ) -> Result<(OpenFiles, Connection)> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Io { path, source }
-    };
-    std::fs::create_dir_all(data).map_err(at(data))?;
+    std::fs::create_dir_all(data).map_err(Error::io(data))?;
     let files = DatabaseFiles::create(data, name)?;
     files.examine_log()?;
     let mut connection = connect(&files)?;
@@ -304,6 +296,6 @@ pub(super) fn open_writer(
     migrations::apply(&mut connection, steps)?;
     let files = files.opened()?;
     // Makes the directory entries of the file and its log durable, not only their content.
-    sync_folder(data).map_err(at(data))?;
+    sync_folder(data).map_err(Error::io(data))?;
     Ok((files, connection))
 }

@@ -117,6 +117,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes the error of a path that cannot be created, opened, read or written.
+    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io {
+            path: path.into(),
+            source,
+        }
+    }
+
     /// Returns whether a change failed and was undone because the files cannot be written for now: the disk is full,
     /// read-only or broken, or another process kept the file locked.
     pub fn is_unwritable(&self) -> bool {

@@ -58,18 +58,15 @@ impl DatabaseFiles {
     /// The file cannot be created, or one of the three is hard-linked from elsewhere.
     pub(super) fn create(folder: &Path, name: &str) -> Result<Self> {
         let database = folder.join(name);
-        ensure_created(&database).map_err(|source| Error::Io {
-            path: database.clone(),
-            source,
-        })?;
-        let beside = |suffix: &str| {
+        ensure_created(&database).map_err(Error::io(&database))?;
+        let sibling = |suffix: &str| {
             let mut path = database.as_os_str().to_owned();
             path.push(suffix);
             PathBuf::from(path)
         };
         let files = Self {
-            log: beside("-wal"),
-            index: beside("-shm"),
+            log: sibling("-wal"),
+            index: sibling("-shm"),
             database,
             sealing: SharedSealingKey::default(),
         };
@@ -89,12 +86,7 @@ impl DatabaseFiles {
                 }
                 // A database that is not open has no log.
                 Err(source) if source.kind() == ErrorKind::NotFound => {}
-                Err(source) => {
-                    return Err(Error::Io {
-                        path: path.clone(),
-                        source,
-                    });
-                }
+                Err(source) => return Err(Error::io(path)(source)),
             }
         }
         Ok(())
@@ -117,18 +109,14 @@ impl DatabaseFiles {
     /// Remembers the files that the caller's connection has open. It must have used the write-ahead log, and stay
     /// open until [`OpenFiles::close`]: this keeps other processes from deleting the log.
     pub(super) fn opened(self) -> Result<OpenFiles> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| Error::Io { path, source }
-        };
-        let identity = |path: &Path| FileIdentity::of(path).map_err(io(path));
+        let identity = |path: &Path| FileIdentity::of(path).map_err(Error::io(path));
         OpenFiles {
             // Opened for writing, since some systems sync only writable files.
             log: OpenOptions::new()
                 .read(true)
                 .write(true)
                 .open(&self.log)
-                .map_err(io(&self.log))?,
+                .map_err(Error::io(&self.log))?,
             identities: [
                 identity(&self.database)?,
                 identity(&self.log)?,
@@ -147,20 +135,17 @@ impl DatabaseFiles {
     /// # Errors
     /// The log cannot be read, or its header is damaged, so that SQLite would read nothing in it.
     pub(super) fn examine_log(&self) -> Result<()> {
-        let path = || self.log.clone();
         let open = || match File::open(&self.log) {
             Ok(file) => Ok(Some(file)),
             // The last process to close a database deletes its log.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         };
-        let found = log_file::examine(open).map_err(|source| Error::Io {
-            path: path(),
-            source,
-        })?;
-        match found {
+        match log_file::examine(open).map_err(Error::io(&self.log))? {
             LogState::Whole => Ok(()),
-            LogState::NoHeader => Err(Error::DamagedLog { path: path() }),
+            LogState::NoHeader => Err(Error::DamagedLog {
+                path: self.log.clone(),
+            }),
             LogState::Broken { frame } => {
                 let path = self.log.display();
                 tracing::error!(%path, frame, "a frame of the log is damaged; what was written after it is lost");
@@ -264,10 +249,7 @@ impl OpenFiles {
 
     /// Remembers the log as it is at opening. It may contain the rest of an earlier run, which SQLite does not read.
     fn seeing_log(self) -> Result<Self> {
-        let found = self.read_log().map_err(|source| Error::Io {
-            path: self.files.log.clone(),
-            source,
-        })?;
+        let found = self.read_log().map_err(Error::io(&self.files.log))?;
         *self.seen.lock() = found;
         Ok(self)
     }
@@ -348,10 +330,7 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
 
 /// Reads a file that does not belong to the store: a block of rows from a publication.
 pub(super) fn read_block(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })
+    std::fs::read(path).map_err(Error::io(path))
 }
 
 /// Makes the names in a folder durable.

@@ -148,12 +148,12 @@ impl Leader {
         supervisor: &Supervisor,
         post: Post<'_>,
         (notifier, inbox): (Notifier<D::Message>, Inbox<D::Message>),
-        duty: D,
+        task: D,
     ) -> io::Result<Self> {
         let Post { name, store, pace } = post;
         let candidate = Candidate::new(store, name)?;
         let leading = Leading {
-            duty,
+            task,
             inbox: inbox.0,
             name,
             pace,
@@ -180,7 +180,7 @@ impl Drop for Leader {
 }
 
 struct Leading<D: LeaderTask> {
-    duty: D,
+    task: D,
     inbox: Receiver<LeaderMessage<D::Message>>,
     name: &'static str,
     pace: Pace,
@@ -206,7 +206,7 @@ impl<D: LeaderTask> Leading<D> {
                     return;
                 }
                 TermEnd::Lost => {
-                    self.duty.step_back();
+                    self.task.step_back();
                     tracing::warn!(
                         worker = self.name,
                         "another process has taken over, because this one was silent for too long"
@@ -231,9 +231,9 @@ impl<D: LeaderTask> Leading<D> {
                 return TermEnd::Lost;
             }
             let (outcome, is_done) = match self.stop_by {
-                None => (self.duty.turn(lease), false),
+                None => (self.task.turn(lease), false),
                 Some(stop_by) => {
-                    let stopped = self.duty.stop(lease);
+                    let stopped = self.task.stop(lease);
                     let is_late = Instant::now() >= stop_by;
                     let is_done = is_late || matches!(stopped, Ok(Stop::Done));
                     (stopped.map(drop), is_done)
@@ -251,7 +251,7 @@ impl<D: LeaderTask> Leading<D> {
             let tick = self.pace.tick;
             self.hear(
                 pulse,
-                self.duty.next_in().map_or(tick, |next| next.min(tick)),
+                self.task.next_in().map_or(tick, |next| next.min(tick)),
             );
         }
     }
@@ -296,7 +296,7 @@ impl<D: LeaderTask> Leading<D> {
 
     /// Lets the task begin. If the term ends before it can, returns why.
     fn begin(&mut self, lease: &Lease, pulse: &Pulse) -> Option<TermEnd> {
-        while let Err(error) = self.duty.begin(lease) {
+        while let Err(error) = self.task.begin(lease) {
             pulse.turn();
             if is_lost(lease) {
                 return Some(TermEnd::Lost);
@@ -322,19 +322,19 @@ impl<D: LeaderTask> Leading<D> {
     /// Waits for a message, then processes all queued ones.
     fn hear(&mut self, pulse: &Pulse, longest: Duration) {
         match pulse.wait(|| self.inbox.recv_timeout(longest)) {
-            Ok(letter) => self.open(letter),
+            Ok(message) => self.handle(message),
             Err(RecvTimeoutError::Timeout) => {}
             // No sender is left, so nothing can ask the leader to stop.
-            Err(RecvTimeoutError::Disconnected) => self.open(LeaderMessage::Stop),
+            Err(RecvTimeoutError::Disconnected) => self.handle(LeaderMessage::Stop),
         }
-        while let Ok(letter) = self.inbox.try_recv() {
-            self.open(letter);
+        while let Ok(message) = self.inbox.try_recv() {
+            self.handle(message);
         }
     }
 
-    fn open(&mut self, letter: LeaderMessage<D::Message>) {
-        match letter {
-            LeaderMessage::Message(message) => self.duty.take(message),
+    fn handle(&mut self, message: LeaderMessage<D::Message>) {
+        match message {
+            LeaderMessage::Message(message) => self.task.take(message),
             LeaderMessage::Stop => {
                 self.stop_by
                     .get_or_insert_with(|| Instant::now() + self.pace.stop_timeout);
@@ -420,7 +420,7 @@ mod tests {
 
     fn start(store: &Store, total: &Arc<AtomicUsize>) -> (Leader, Notifier<usize>) {
         let (notifier, messages) = inbox();
-        let duty = Adding {
+        let task = Adding {
             total: Arc::clone(total),
             ..Adding::default()
         };
@@ -430,7 +430,7 @@ mod tests {
             pace: PACE,
         };
         let supervisor = Supervisor::default();
-        let leader = Leader::start(&supervisor, post, (notifier.clone(), messages), duty).unwrap();
+        let leader = Leader::start(&supervisor, post, (notifier.clone(), messages), task).unwrap();
         (leader, notifier)
     }
 

@@ -55,7 +55,8 @@ impl Lease {
     /// Renews the lease and makes a change, in one transaction. Blocks.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] if another process has taken the lease over; otherwise as for [`Store::write`].
+    /// [`Error::LeaseLost`] if another process has taken the lease over; otherwise as for
+    /// [`Database::write`](super::Database::write).
     pub fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,

@@ -50,10 +50,11 @@ mod sole_connection;
 mod wipe;
 mod writer;
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::OptionalExtension;
 
 pub use check::StoreCheck;
 pub use checksum::is_intact_answer;
@@ -169,61 +170,6 @@ impl Store {
         path.parent().unwrap_or(Path::new("."))
     }
 
-    /// [`Database::read`] on the store, not the ledger.
-    pub fn read<T>(&self, reading: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
-        self.database.read(reading)
-    }
-
-    /// [`Database::read_with`] on the store, not the ledger.
-    pub fn read_with<T, E: From<Error>>(
-        &self,
-        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
-        self.database.read_with(reading)
-    }
-
-    /// [`Database::read_snapshot`] on the store, not the ledger.
-    pub fn read_snapshot<T>(
-        &self,
-        reading: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        self.database.read_snapshot(reading)
-    }
-
-    /// [`Database::read_snapshot_with`] on the store, not the ledger.
-    pub fn read_snapshot_with<T, E: From<Error>>(
-        &self,
-        reading: impl FnOnce(&Connection) -> std::result::Result<T, E>,
-    ) -> std::result::Result<T, E> {
-        self.database.read_snapshot_with(reading)
-    }
-
-    /// [`Database::write`] on the store, not the ledger.
-    pub fn write<T: Send + 'static>(
-        &self,
-        change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        self.database.write(change)
-    }
-
-    /// [`Database::write_with`] on the store, not the ledger.
-    pub fn write_with<T: Send + 'static, E: From<Error> + Send + 'static>(
-        &self,
-        change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
-    ) -> std::result::Result<T, E> {
-        self.database.write_with(change)
-    }
-
-    /// [`Database::on_commit`] for the store, not the ledger.
-    pub fn on_commit(&self, listener: impl Fn() + Send + 'static) {
-        self.database.on_commit(listener);
-    }
-
-    /// [`Database::connect_reader`] for the store, not the ledger.
-    pub fn connect_reader(&self) -> Result<Connection> {
-        self.database.connect_reader()
-    }
-
     /// Returns the number of bytes on disk, including write-ahead logs and the ledger.
     pub fn bytes(&self) -> u64 {
         self.database.bytes() + self.ledger.bytes()
@@ -231,12 +177,8 @@ impl Store {
 
     /// Returns a secret of this installation, generated at random on first use. Blocks.
     pub fn secret(&self, name: &'static str) -> Result<[u8; SECRET_BYTES]> {
-        let fresh: [u8; SECRET_BYTES] = rand::random();
         let stored: Option<Vec<u8>> = self.write(move |transaction| {
-            transaction.execute(
-                "INSERT INTO secrets (name, value) VALUES (?1, conceal(?2, 'secrets ' || ?1)) ON CONFLICT DO NOTHING",
-                (name, fresh.as_slice()),
-            )?;
+            secret::ensure(transaction, name)?;
             transaction
                 .query_row(
                     "SELECT reveal(value, 'secrets ' || name) FROM secrets WHERE name = ?1",
@@ -248,6 +190,15 @@ impl Store {
         stored
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or_else(|| Error::DamagedSecret(name.to_owned()))
+    }
+}
+
+/// Reads and writes go to the store, not the ledger.
+impl Deref for Store {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        &self.database
     }
 }
 
@@ -275,6 +226,8 @@ fn refuse_emptied(data: &Path, name: &str, other: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::{Connection, Transaction};
+
     use super::*;
 
     /// Closes a store; its threads end on their own, and the last connection deletes the log.

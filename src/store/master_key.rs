@@ -84,10 +84,6 @@ impl MasterKeys {
     }
 }
 
-fn unusable(reason: String) -> Error {
-    Error::MasterKey(reason)
-}
-
 /// Reads the text of a key. Also returns its source for messages: the variable, the file or the command.
 fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String)>> {
     if let Ok(text) = std::env::var(name) {
@@ -96,14 +92,14 @@ fn text_from_environment(name: &str) -> Result<Option<(Zeroizing<String>, String
     if let Ok(path) = std::env::var(format!("{name}_FILE")) {
         return match std::fs::read_to_string(&path) {
             Ok(text) => Ok(Some((text.into(), path))),
-            Err(error) => Err(unusable(format!("{path}: {error}"))),
+            Err(error) => Err(Error::MasterKey(format!("{path}: {error}"))),
         };
     }
     let Ok(command) = std::env::var(format!("{name}_COMMAND")) else {
         return Ok(None);
     };
     let place = format!("the command of {name}_COMMAND");
-    let failed = |reason: String| unusable(format!("{place} {reason}"));
+    let failed = |reason: String| Error::MasterKey(format!("{place} {reason}"));
     let output = Command::new("sh")
         .args(["-c", &command])
         .output()
@@ -122,7 +118,7 @@ fn key_of(text: &str, place: &str) -> Result<SealingKey> {
     let bytes = bytes.filter(|bytes| bytes.len() == KEY_BYTES);
     let key = bytes.map(|bytes| SealingKey::derived(PURPOSE, &[&bytes]));
     let rule = "must be 64 hexadecimal digits, as from `openssl rand -hex 32`";
-    key.ok_or_else(|| unusable(format!("{place}: {rule}")))
+    key.ok_or_else(|| Error::MasterKey(format!("{place}: {rule}")))
 }
 
 /// Returns whether a store has no data key yet and a master key is given to wrap one.
@@ -140,7 +136,7 @@ fn wrapped_key(connection: &Connection) -> Result<Option<Vec<u8>>> {
 }
 
 fn damaged() -> Error {
-    unusable("the data key of this store is damaged".to_owned())
+    Error::MasterKey("the data key of this store is damaged".to_owned())
 }
 
 /// Creates the data key of a store that has none, and wraps it with the given master key.
@@ -187,7 +183,7 @@ pub(super) fn unlock(
         return Ok(());
     };
     let Some(current) = &keys.current else {
-        return Err(unusable(format!(
+        return Err(Error::MasterKey(format!(
             "the secrets of this store are encrypted; give the master key in {VARIABLE}, {VARIABLE}_FILE or \
              {VARIABLE}_COMMAND"
         )));
@@ -198,7 +194,7 @@ pub(super) fn unlock(
             let previous = keys.previous.as_ref();
             let opened = previous.and_then(|key| key.open(&wrapped, WRAPPED).ok());
             let opened = opened.ok_or_else(|| {
-                unusable(format!(
+                Error::MasterKey(format!(
                     "the master key is not that of this store; give the previous one in {VARIABLE}{PREVIOUS}"
                 ))
             })?;

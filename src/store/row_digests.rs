@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_changes_on_disk_is_found_in_its_table() {
-        for (change, told) in [
+        for (change, expected) in [
             ("UPDATE parents SET weight = 2.5", "table parents: a value"),
             ("UPDATE children SET parent = 2", "table children: a value"),
             ("UPDATE plain SET value = 7", "table plain: a value"),
@@ -246,7 +246,7 @@ mod tests {
             behind_its_back(&connection, change);
             let found = damaged(&connection).unwrap();
             assert!(
-                found.len() == 1 && found[0].starts_with(told),
+                found.len() == 1 && found[0].starts_with(expected),
                 "{change}: {found:?}"
             );
             // A later change does not hide the damage.

@@ -51,7 +51,7 @@ fn place(table: &str) -> String {
 /// # Errors
 /// Another process has the store open, or it cannot be written.
 pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> {
-    let _turn = turn(data)?;
+    let _lock = lock(data)?;
     let (files, connection) = open_writer(data, name, &migrations::STORE)?;
     let is_due = master_key::is_first(&connection, keys)?;
     drop((connection, files));
@@ -80,10 +80,10 @@ pub(super) fn encrypt(data: &Path, name: &str, keys: &MasterKeys) -> Result<()> 
 }
 
 /// Waits for other processes that are encrypting the same store.
-fn turn(data: &Path) -> Result<File> {
+fn lock(data: &Path) -> Result<File> {
     let path = data.join(LOCK_FILE);
     let lock = File::create(&path).and_then(|file| file.lock().map(|()| file));
-    lock.map_err(|source| Error::Io { path, source })
+    lock.map_err(Error::io(path))
 }
 
 fn in_use(path: &Path) -> Error {

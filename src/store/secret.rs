@@ -2,8 +2,6 @@
 
 use rusqlite::Connection;
 
-use super::error::Result;
-
 /// Length of a secret, bytes.
 pub(super) const SECRET_BYTES: usize = 32;
 /// Name of the secret under which erased contacts are digested. A store has it from the beginning, so that every backup
@@ -11,7 +9,7 @@ pub(super) const SECRET_BYTES: usize = 32;
 pub const ERASED_CONTACTS_SECRET: &str = "erased contacts";
 
 /// Creates a secret of a store that does not have it yet.
-pub(super) fn ensure(connection: &Connection, name: &str) -> Result<()> {
+pub(super) fn ensure(connection: &Connection, name: &str) -> rusqlite::Result<()> {
     let sql = "SELECT EXISTS (SELECT 1 FROM secrets WHERE name = ?1)";
     if connection.query_row(sql, [name], |row| row.get(0))? {
         return Ok(());

@@ -57,12 +57,12 @@ impl WorkerChannel for Counted {
         task: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
         let begun = Instant::now();
-        let said = self
+        let answers = self
             .inner
             .coordinator_channel(headers, plan, messages, metrics, task)
             .await?;
         let link = Arc::clone(&self.link);
-        let counted = said.inspect(move |message| {
+        let counted = answers.inspect(move |message| {
             if let Ok(WorkerToCoordinatorMsg::TaskMetrics(task)) = message {
                 let head = task.pre_order_plan_metrics.first();
                 let rows = head.and_then(|head| head.output_rows()).unwrap_or_default();

@@ -66,7 +66,7 @@ impl Dispatch {
 
     /// Returns the number of rows after which a part ends.
     pub fn part_rows(&self) -> usize {
-        self.cluster.part_rows()
+        self.cluster.access.part_rows()
     }
 
     /// Returns whether an answer has to be taken before the next part may be sent.

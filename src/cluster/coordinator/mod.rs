@@ -114,8 +114,8 @@ impl Link {
     }
 
     async fn identify(&self) -> std::result::Result<Introduction, Status> {
-        let said = self.ask(IDENTIFY, Bytes::new(), IDENTIFY_TIMEOUT).await?;
-        serde_json::from_slice(&said).map_err(|error| {
+        let answer = self.ask(IDENTIFY, Bytes::new(), IDENTIFY_TIMEOUT).await?;
+        serde_json::from_slice(&answer).map_err(|error| {
             Status::failed_precondition(format!("another version of toise: {error}"))
         })
     }
@@ -145,10 +145,7 @@ pub fn addresses(list: &str) -> Result<Vec<Url>> {
         if text.is_empty() {
             continue;
         }
-        let url = Url::parse(text).map_err(|error| Error::Address {
-            address: text.to_owned(),
-            reason: error.to_string(),
-        })?;
+        let url = Url::parse(text).map_err(|error| Error::address(&text, error.to_string()))?;
         if !found.contains(&url) {
             found.push(url);
         }
@@ -183,14 +180,14 @@ impl Cluster {
                 busy_ms: AtomicU64::new(0),
             });
         }
-        let said = join_all(asked.iter().map(Link::identify)).await;
+        let answers = join_all(asked.iter().map(Link::identify)).await;
         let mut links = Vec::with_capacity(asked.len());
         let mut silent = Vec::new();
-        for (mut link, said) in asked.into_iter().zip(said) {
-            let reason = match said {
-                Ok(said) => match said.identity.difference(&identity) {
+        for (mut link, answer) in asked.into_iter().zip(answers) {
+            let reason = match answer {
+                Ok(worker) => match worker.identity.difference(&identity) {
                     None => {
-                        link.process = said.process;
+                        link.process = worker.process;
                         links.push(Arc::new(link));
                         continue;
                     }
@@ -234,11 +231,6 @@ impl Cluster {
     /// Returns the identity of the data that the workers and this command have.
     pub fn identity(&self) -> &Identity {
         &self.identity
-    }
-
-    /// Returns the number of rows after which a part ends.
-    fn part_rows(&self) -> usize {
-        self.access.part_rows()
     }
 
     /// Returns what each worker has done so far.
@@ -345,12 +337,12 @@ impl Cluster {
     /// data. Returns whether any was dropped.
     async fn examine(&self) -> bool {
         let left = self.left();
-        let said = join_all(left.iter().map(|link| link.identify())).await;
+        let answers = join_all(left.iter().map(|link| link.identify())).await;
         let mut any = false;
-        for (link, said) in left.iter().zip(said) {
-            let reason = match said {
-                Ok(said) if said.process != link.process => "it was restarted".to_owned(),
-                Ok(said) => match said.identity.difference(&self.identity) {
+        for (link, answer) in left.iter().zip(answers) {
+            let reason = match answer {
+                Ok(worker) if worker.process != link.process => "it was restarted".to_owned(),
+                Ok(worker) => match worker.identity.difference(&self.identity) {
                     Some(reason) => reason,
                     None => continue,
                 },

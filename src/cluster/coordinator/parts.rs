@@ -74,10 +74,8 @@ impl PartStore {
     pub async fn next_to(output: &Path) -> Result<Self> {
         let absolute = std::path::absolute(output).map_err(Error::io(output))?;
         let folder = absolute.parent().unwrap_or(&absolute);
-        let url = Url::from_directory_path(folder).map_err(|()| Error::Address {
-            address: folder.display().to_string(),
-            reason: "not the path of a folder".into(),
-        })?;
+        let url = Url::from_directory_path(folder)
+            .map_err(|()| Error::address(&folder.display(), "not the path of a folder"))?;
         let name = absolute.file_name().unwrap_or_default().to_string_lossy();
         let remote = Remote::open(url.as_str(), RetryPolicy::default())?;
         let disk = folder.join(format!("{name}{SUFFIX}"));

@@ -79,8 +79,8 @@ impl FlightService for WorkService {
         let Action { r#type, body } = request.into_inner();
         let body = match r#type.as_str() {
             IDENTIFY => {
-                let said = |held: &Held| Ok(serde_json::to_vec(&held.introduction()?)?.into());
-                self.run(said).await?
+                let introduce = |held: &Held| Ok(serde_json::to_vec(&held.introduction()?)?.into());
+                self.run(introduce).await?
             }
             PART => {
                 // The semaphore is never closed.

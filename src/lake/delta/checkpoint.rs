@@ -35,33 +35,36 @@ pub(super) fn write(path: &Path, actions: &[Value]) -> Result<(), Error> {
 /// Returns the columns of a checkpoint: one struct per kind of action; each row fills one of them.
 fn schema() -> SchemaRef {
     let add = [
-        text("path"),
+        field("path", DataType::Utf8),
         text_map("partitionValues"),
-        long("size"),
-        long("modificationTime"),
-        flag("dataChange"),
-        text("stats"),
+        field("size", DataType::Int64),
+        field("modificationTime", DataType::Int64),
+        field("dataChange", DataType::Boolean),
+        field("stats", DataType::Utf8),
     ];
     let remove = [
-        text("path"),
-        long("deletionTimestamp"),
-        flag("dataChange"),
-        flag("extendedFileMetadata"),
+        field("path", DataType::Utf8),
+        field("deletionTimestamp", DataType::Int64),
+        field("dataChange", DataType::Boolean),
+        field("extendedFileMetadata", DataType::Boolean),
         text_map("partitionValues"),
-        long("size"),
+        field("size", DataType::Int64),
     ];
     let element = Field::new("element", DataType::Utf8, true);
-    let format = [text("provider"), text_map("options")];
+    let format = [field("provider", DataType::Utf8), text_map("options")];
     let metadata = [
-        text("id"),
-        text("name"),
+        field("id", DataType::Utf8),
+        field("name", DataType::Utf8),
         structure("format", format),
-        text("schemaString"),
+        field("schemaString", DataType::Utf8),
         Field::new("partitionColumns", DataType::List(Arc::new(element)), true),
         text_map("configuration"),
-        long("createdTime"),
+        field("createdTime", DataType::Int64),
     ];
-    let protocol = [integer("minReaderVersion"), integer("minWriterVersion")];
+    let protocol = [
+        field("minReaderVersion", DataType::Int32),
+        field("minWriterVersion", DataType::Int32),
+    ];
     Arc::new(Schema::new(vec![
         structure("protocol", protocol),
         structure("metaData", metadata),
@@ -70,20 +73,8 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-fn text(name: &str) -> Field {
-    Field::new(name, DataType::Utf8, true)
-}
-
-fn long(name: &str) -> Field {
-    Field::new(name, DataType::Int64, true)
-}
-
-fn integer(name: &str) -> Field {
-    Field::new(name, DataType::Int32, true)
-}
-
-fn flag(name: &str) -> Field {
-    Field::new(name, DataType::Boolean, true)
+fn field(name: &str, kind: DataType) -> Field {
+    Field::new(name, kind, true)
 }
 
 fn structure<const N: usize>(name: &str, fields: [Field; N]) -> Field {

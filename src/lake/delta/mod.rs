@@ -15,7 +15,6 @@ mod statistics;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -24,7 +23,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
 
 use super::Error;
-use super::files::link_or_copy;
+use super::files::{link_or_copy, write_synced};
 use super::snapshot::{DataFileEntry, Snapshot};
 use actions::{add, commit_info, metadata, protocol, remove};
 use describe::{FileDescription, describe};
@@ -241,15 +240,6 @@ impl LogWriter<'_> {
         write_synced(&path, text.as_bytes())?;
         set_modified(&path, version)
     }
-}
-
-fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    File::create(path)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .map_err(|error| Error::io(path, error))
 }
 
 /// Sets the modification time of a log file to the publication of its version: readers use it to find the version as of

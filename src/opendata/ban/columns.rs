@@ -96,10 +96,7 @@ impl BanColumns {
                 .iter()
                 .all(|field| positions[*field as usize].is_none())
             {
-                return Err(Error::MissingColumn {
-                    place: SourceLocation::line(file, 1).column(name),
-                    found: header.names.join(", "),
-                });
+                return Err(Error::missing_column(file, name, header));
             }
         }
         let is_known = |at: usize| {

@@ -338,33 +338,16 @@ mod tests {
 
     #[test]
     fn the_entrance_is_the_position_of_an_address() {
-        let names = [
-            "cle_interop",
-            "numero",
-            "voie_nom",
-            "commune_insee",
-            "position",
-            "lat",
-            "long",
+        let header = "cle_interop;numero;voie_nom;commune_insee;position;lat;long";
+        let lines = [
+            "a;1;Rue du Lavoir;29128;segment;48.1;-4.1",
+            "a;1;Rue du Lavoir;29128;Entrée;48.2;-4.1",
+            "a;1;Rue du Lavoir;29128;délivrance postale;48.3;-4.1",
+            "b;1;Rue du Lavoir;29128;;48.4;-4.1",
+            "b;1;Rue du Lavoir;29128;;48.5;-4.1",
         ];
-        let header = Arc::new(crate::source::Header::new(
-            names.map(str::to_owned).to_vec(),
-        ));
-        let columns = BanColumns::find(&header, "f").unwrap();
-        let mut block = Block::new(header);
-        let rows = [
-            ("a", "segment", "48.1"),
-            ("a", "Entrée", "48.2"),
-            ("a", "délivrance postale", "48.3"),
-            ("b", "", "48.4"),
-            ("b", "", "48.5"),
-        ];
-        for (line, (id, kind, lat)) in rows.into_iter().enumerate() {
-            block.start_row(line as u64 + 2);
-            for cell in [id, "1", "Rue du Lavoir", "29128", kind, lat, "-4.1"] {
-                block.push_cell(cell);
-            }
-        }
+        let block = Block::of_lines(header, &lines);
+        let columns = BanColumns::find(&block.header, "f").unwrap();
         let converted = convert(&block, &columns, "f", &[]).unwrap();
         let lats = converted.batch.column_by_name("lat").unwrap();
         let lats = lats.as_primitive::<arrow::datatypes::Float64Type>();
@@ -377,15 +360,8 @@ mod tests {
     fn local_bases_of_versions_1_1_and_1_5_are_read() {
         let (address, place) = ("3c87abe4-887b-46ee-9192", "8a3bab10-f329-4ce3-9c7d");
         let converted = |names: &str, rows: &[String]| {
-            let header = Arc::new(crate::source::Header::new(
-                names.split(';').map(str::to_owned).collect(),
-            ));
-            let columns = BanColumns::find(&header, "f").unwrap();
-            let mut block = Block::new(header);
-            for row in rows {
-                block.start_row(2);
-                row.split(';').for_each(|cell| block.push_cell(cell));
-            }
+            let block = Block::of_lines(names, rows);
+            let columns = BanColumns::find(&block.header, "f").unwrap();
             let batch = convert(&block, &columns, "f", &[]).unwrap().batch;
             let texts = |name| {
                 let texts = batch.column_by_name(name).unwrap().as_string::<i32>();

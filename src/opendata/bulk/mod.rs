@@ -226,24 +226,10 @@ impl BulkOptions {
 ///
 /// See [`Error`]; no output file is left in that case.
 pub fn run(open_data: &OpenData, options: &BulkOptions) -> Result<BulkReport, Error> {
-    let started = Instant::now();
-    let mut job = options.job();
-    let portfolio = portfolio_of(&job, options.input.clone());
-    let opened = OpenPortfolio::new(&portfolio)?;
-    job.names.clone_from(&opened.names);
-    let run = MatchRun::of_job(open_data, &job, &options.geocoder)?;
-    let output = PortfolioOutput::create(&options.output, run.schema(), options.formulas)?;
-    let reading = opened.reading.clone();
-    let mut report = BulkReport::default();
-    portfolio::run(
-        &portfolio,
-        opened,
-        output,
-        options.progress,
-        move |rows| run.answer(rows),
-        |counts| report.add(&counts),
-    )?;
-    Ok(report.finish(&reading, started))
+    run_remote(options, |job, blocks, answers| {
+        let run = MatchRun::of_job(open_data, job, &options.geocoder)?;
+        portfolio::answer_here(blocks, answers, move |rows| run.answer(rows))
+    })
 }
 
 /// Like [`run`], but other processes match the blocks: `answer` receives the job, from which they create a

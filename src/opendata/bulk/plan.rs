@@ -311,21 +311,20 @@ fn value(cell: &str, kind: CellKind) -> Value {
     }
 }
 
+/// Returns the column names of some body fields.
+fn names(dataset: Dataset, are_listed: impl Fn(&BodyField) -> bool) -> Vec<String> {
+    let listed = fields(dataset).into_iter().filter(are_listed);
+    listed.map(|field| field.name).collect()
+}
+
 /// Returns the column names of all body fields.
 pub(super) fn field_names(dataset: Dataset) -> Vec<String> {
-    fields(dataset)
-        .into_iter()
-        .map(|field| field.name)
-        .collect()
+    names(dataset, |_| true)
 }
 
 /// Returns the column names of the fields that hold numbers.
 pub(super) fn number_names(dataset: Dataset) -> Vec<String> {
-    fields(dataset)
-        .into_iter()
-        .filter(|field| field.cell == CellKind::Number)
-        .map(|field| field.name)
-        .collect()
+    names(dataset, |field| field.cell == CellKind::Number)
 }
 
 /// Returns the column names of the fields that are also read under other usual names: the parts of an address and the
@@ -338,11 +337,7 @@ pub(super) fn inferable_names(dataset: Dataset) -> Vec<String> {
 
 /// Returns the column names of the parts of an address.
 pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
-    fields(dataset)
-        .into_iter()
-        .filter(|field| field.slot == BodySlot::Address)
-        .map(|field| field.name)
-        .collect()
+    names(dataset, |field| field.slot == BodySlot::Address)
 }
 
 #[cfg(test)]

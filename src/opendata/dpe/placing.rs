@@ -12,14 +12,13 @@ use super::source::DpeColumns;
 use crate::placing::PlacedCounts;
 use crate::source::{Block, Header};
 use toise_geocode::resolve::LazyGeocoder;
+use toise_lake::schema::LATITUDE;
 use toise_lake::{Error, RowSink};
 
 /// Column that identifies a diagnostic.
 const NUMBER: &str = "numero_dpe";
 /// Column of the department; null if the register gives only the address as entered.
 const DEPARTMENT: &str = "code_departement_ban";
-/// Column that is null for diagnostics without a position.
-const LATITUDE: &str = "lat";
 /// Name of the source in errors.
 const STORED: &str = "stored diagnostics";
 

@@ -84,10 +84,7 @@ impl DpeColumns {
             ));
         }
         if !columns.has("numero_dpe") {
-            return Err(Error::MissingColumn {
-                place: SourceLocation::line(file, 1).column("numero_dpe"),
-                found: header.listed(),
-            });
+            return Err(Error::missing_column(file, "numero_dpe", header));
         }
         Ok(columns)
     }

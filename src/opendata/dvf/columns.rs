@@ -188,12 +188,7 @@ impl DvfColumns {
     }
 
     fn check(&self, header: &Header, file: &str) -> Result<(), Error> {
-        let missing = |name: &str| {
-            Err(Error::MissingColumn {
-                place: SourceLocation::line(file, 1).column(name),
-                found: header.listed(),
-            })
-        };
+        let missing = |name: &str| Err(Error::missing_column(file, name, header));
         for field in [
             DvfField::Date,
             DvfField::Nature,

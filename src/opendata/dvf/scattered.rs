@@ -98,7 +98,7 @@ impl Partitions {
         Ok(Self {
             file: file.to_owned(),
             header: Arc::default(),
-            files: files.map_err(|error| failed(file, error))?,
+            files: files.map_err(Error::io(file))?,
         })
     }
 
@@ -112,9 +112,7 @@ impl Partitions {
         for row in 0..block.len() {
             let key = group_key(block, row, columns, is_numbered);
             let file = &mut self.files[key as usize % PARTITIONS];
-            block
-                .write_row(row, file)
-                .map_err(|error| failed(&self.file, error))?;
+            block.write_row(row, file).map_err(Error::io(&self.file))?;
         }
         Ok(())
     }
@@ -128,7 +126,7 @@ impl Partitions {
     ) -> Result<(), Error> {
         let name = self.file;
         for file in self.files {
-            let blocks = read(file, &self.header).map_err(|error| failed(&name, error))?;
+            let blocks = read(file, &self.header).map_err(Error::io(&name))?;
             let grouped = group_by_values(&blocks, columns, is_numbered);
             drop(blocks);
             if let Some(long) = grouped.ranges().find(|rows| rows.len() > MUTATION_ROWS_MAX) {
@@ -141,13 +139,6 @@ impl Partitions {
             }
         }
         Ok(())
-    }
-}
-
-fn failed(file: &str, source: std::io::Error) -> Error {
-    Error::Io {
-        place: SourceLocation::file(file),
-        source,
     }
 }
 

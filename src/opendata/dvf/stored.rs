@@ -7,10 +7,8 @@ use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
 use super::derive::{SaleKind, SaleRecord};
 use super::record::{PlaceSources, SaleRow, place_sale, sale_batch};
 use crate::placing::PlacedCounts;
+use toise_lake::schema::LATITUDE;
 use toise_lake::{Error, RowSink};
-
-/// Column that is null for sales without a position.
-const LATITUDE: &str = "lat";
 
 /// Pushes the stored sales of the given departments that had no position and whose address gives one, with that
 /// position. Reads only row groups in which a position is missing.

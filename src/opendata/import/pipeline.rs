@@ -141,9 +141,17 @@ impl<'c> BlockConsumer<'c> {
             self.reading.add_missing(&block.missing);
             match self.columns(&block)? {
                 SourceColumns::Dpe(columns) => self.convert_dpe(block, columns)?,
-                SourceColumns::Ban(columns) => self.convert_ban(block, columns)?,
-                SourceColumns::Rnb(columns) => self.convert_rnb(block, columns)?,
-                SourceColumns::Dfi => self.convert_dfi(block)?,
+                SourceColumns::Ban(columns) => self.spawn(move |context, file| {
+                    let wanted = &context.departments;
+                    Ok(ban::record::convert(&block, &columns, file, wanted)?)
+                })?,
+                SourceColumns::Rnb(columns) => self.spawn(move |context, file| {
+                    let wanted = &context.departments;
+                    Ok(rnb::record::convert(&block, &columns, file, wanted)?)
+                })?,
+                SourceColumns::Dfi => self.spawn(move |context, file| {
+                    Ok(dfi::record::convert(&block, file, &context.departments)?)
+                })?,
                 SourceColumns::Dvf(columns) => {
                     let Some(block) = sieve.push(block, &columns) else {
                         continue;
@@ -247,19 +255,14 @@ impl<'c> BlockConsumer<'c> {
         if mutations.starts.is_empty() {
             return Ok(());
         }
-        let context = Arc::clone(&self.context);
-        self.spawn(move || {
+        self.spawn(move |context, file| {
             let sources = dvf::record::PlaceSources {
                 iris: context.iris.as_deref(),
                 geocoder: &context.geocoder,
             };
-            let file = &context.file;
+            let wanted = &context.dvf;
             Ok(dvf::record::convert(
-                &mutations,
-                &columns,
-                file,
-                &context.dvf,
-                sources,
+                &mutations, &columns, file, wanted, sources,
             )?)
         })
     }
@@ -269,59 +272,29 @@ impl<'c> BlockConsumer<'c> {
         block: Block,
         columns: Arc<dpe::source::DpeColumns>,
     ) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        let stored = self.stored.clone();
-        let allow_partial = self.allow_partial;
-        self.spawn(move || {
+        let (stored, allow_partial) = (self.stored.clone(), self.allow_partial);
+        self.spawn(move |context, file| {
             let sources = dpe::record::DpeSources {
                 geocoder: &context.geocoder,
                 stored: stored.as_deref(),
                 allow_partial,
             };
-            dpe::record::convert(&block, &columns, &context.file, &context.dpe, sources)
+            dpe::record::convert(&block, &columns, file, &context.dpe, sources)
         })
     }
 
-    fn convert_ban(
-        &mut self,
-        block: Block,
-        columns: Arc<ban::columns::BanColumns>,
-    ) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        self.spawn(move || {
-            let (file, wanted) = (&context.file, &context.departments);
-            Ok(ban::record::convert(&block, &columns, file, wanted)?)
-        })
-    }
-
-    fn convert_rnb(
-        &mut self,
-        block: Block,
-        columns: Arc<rnb::columns::RnbColumns>,
-    ) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        self.spawn(move || {
-            let (file, wanted) = (&context.file, &context.departments);
-            Ok(rnb::record::convert(&block, &columns, file, wanted)?)
-        })
-    }
-
-    fn convert_dfi(&mut self, block: Block) -> Result<(), Error> {
-        let context = Arc::clone(&self.context);
-        self.spawn(move || {
-            let (file, wanted) = (&context.file, &context.departments);
-            Ok(dfi::record::convert(&block, file, wanted)?)
-        })
-    }
-
+    /// Converts a block on another thread; `conversion` also receives the name of the file.
     fn spawn(
         &mut self,
-        conversion: impl FnOnce() -> Result<Converted, toise_lake::Error> + Send + 'static,
+        conversion: impl FnOnce(&ConversionContext, &str) -> Result<Converted, toise_lake::Error>
+        + Send
+        + 'static,
     ) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
+        let context = Arc::clone(&self.context);
         rayon::spawn(move || {
             // If the import has failed, nothing receives the result any more.
-            let _ = sender.send(conversion());
+            let _ = sender.send(conversion(&context, &context.file));
         });
         self.converting.push_back(receiver);
         if self.converting.len() >= BLOCKS_CONVERTING {

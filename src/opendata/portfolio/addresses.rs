@@ -272,14 +272,9 @@ mod tests {
 
     #[test]
     fn codes_are_read_as_codes() {
-        let names = ["postal_code", "insee_code"];
-        let columns = AddressColumns::find(names.iter().copied().enumerate());
-        let mut block = Block::new(Arc::new(crate::source::Header::new(
-            names.map(str::to_owned).to_vec(),
-        )));
-        block.start_row(1);
-        block.push_cell("1000.0");
-        block.push_cell("1053");
+        let header = "postal_code;insee_code";
+        let columns = AddressColumns::find(header.split(';').enumerate());
+        let block = Block::of_lines(header, &["1000.0;1053"]);
         let given = columns.of_block(&block);
         let address = given.of_row(0);
         assert_eq!(

@@ -132,51 +132,54 @@ type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
 pub fn run<C: Send + 'static>(
     portfolio: &Portfolio,
     opened: OpenPortfolio,
-    mut output: PortfolioOutput,
+    output: PortfolioOutput,
     progress: Progress,
     answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
-    mut count: impl FnMut(C),
+    count: impl FnMut(C),
 ) -> Result<(), Error> {
-    let (sender, rows) = sync_channel::<Result<InputRows, Error>>(BLOCKS_WAITING);
-    let bar = progress.bytes(&portfolio.input.display().to_string(), opened.bytes);
+    run_remote(
+        portfolio,
+        opened,
+        output,
+        progress,
+        |blocks, answers| answer_here(blocks, answers, answer),
+        count,
+    )
+}
+
+/// Answers the blocks of a portfolio with this process: computes on the global rayon pool. Blocks.
+///
+/// # Errors
+/// Those of `answer` and of `answers`, and an error in the portfolio.
+pub fn answer_here<C: Send + 'static>(
+    blocks: &mut Blocks<'_>,
+    answers: &mut Answers<'_, C>,
+    answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
+) -> Result<(), Error> {
     let answer = Arc::new(answer);
-    let mut write_next = |answering: &mut VecDeque<PendingAnswer<C>>| -> Result<(), Error> {
-        let Some(next) = answering.pop_front() else {
-            return Ok(());
-        };
-        let (batch, counts) = next
-            .recv()
-            .map_err(|_| Error::Worker("processing of a block"))??;
-        count(counts);
-        output.write(&batch)
+    let limit = BLOCKS_ANSWERING * rayon::current_num_threads();
+    let mut answering: VecDeque<PendingAnswer<C>> = VecDeque::with_capacity(limit);
+    let mut write = |next: PendingAnswer<C>| -> Result<(), Error> {
+        let answered = next.recv();
+        let (batch, counts) = answered.map_err(|_| Error::Worker("processing of a block"))??;
+        answers(&batch, counts)
     };
-    std::thread::scope(|scope| {
-        let reader = scope.spawn(|| input::read(opened, portfolio, &bar, sender));
-        let limit = BLOCKS_ANSWERING * rayon::current_num_threads();
-        let mut answering: VecDeque<PendingAnswer<C>> = VecDeque::with_capacity(limit);
-        for block in rows {
-            let block = block?;
-            if answering.len() >= limit {
-                write_next(&mut answering)?;
-            }
-            let (done, receiver) = sync_channel(1);
-            let answer = Arc::clone(&answer);
-            rayon::spawn(move || {
-                // If the coordinator has ended, it has already reported its own error.
-                let _ = done.send(answer(&block));
-            });
-            answering.push_back(receiver);
+    for block in blocks {
+        let block = block?;
+        if answering.len() >= limit
+            && let Some(next) = answering.pop_front()
+        {
+            write(next)?;
         }
-        while !answering.is_empty() {
-            write_next(&mut answering)?;
-        }
-        reader
-            .join()
-            .map_err(|_| Error::Worker("reader of the portfolio"))
-    })?;
-    output.finish()?;
-    bar.finish_and_clear();
-    Ok(())
+        let (done, receiver) = sync_channel(1);
+        let answer = Arc::clone(&answer);
+        rayon::spawn(move || {
+            // If the coordinator has ended, it has already reported its own error.
+            let _ = done.send(answer(&block));
+        });
+        answering.push_back(receiver);
+    }
+    answering.into_iter().try_for_each(write)
 }
 
 /// Processes a portfolio whose blocks are handled by other processes: `answer` takes the blocks and passes one result

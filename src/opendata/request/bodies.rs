@@ -68,10 +68,6 @@ const fn filter(name: &'static str, kind: FieldKind, about: &'static str) -> Fie
     Field::optional(name, kind, about)
 }
 
-const fn target(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
-    Field::optional(name, kind, about)
-}
-
 /// Builds the search of an alert with these filters.
 const fn saved(filters: &'static [Field]) -> [Field; 1] {
     [Field::optional(

@@ -1,7 +1,7 @@
 //! Finds the columns of the published files of buildings.
 
 use crate::source::cell::plain_name;
-use crate::source::{Error, Header, SourceLocation};
+use crate::source::{Error, Header};
 
 toise_base::named! {
     /// A published column that is read.
@@ -42,10 +42,7 @@ impl RnbColumns {
         let positions = RnbField::NAMES.map(|name| plain.iter().position(|known| known == name));
         for needed in [RnbField::Id, RnbField::Point] {
             if positions[needed as usize].is_none() {
-                return Err(Error::MissingColumn {
-                    place: SourceLocation::line(file, 1).column(needed.as_str()),
-                    found: header.names.join(", "),
-                });
+                return Err(Error::missing_column(file, needed.as_str(), header));
             }
         }
         let named = header.names.iter().zip(&plain);

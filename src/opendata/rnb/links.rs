@@ -12,7 +12,7 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use serde::Serialize;
 
 use super::{ABSENT, ADDRESSES, GROUND, ID, PARCELS, STATUS, schema};
-use crate::OpenData;
+use crate::{OpenData, column_index};
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_engine::Error;
 use toise_engine::decoded::DecodedColumn;
@@ -109,10 +109,7 @@ impl OpenData {
         let predicate = Predicate::compile(schema, &vec![clause])?;
         let mut columns = Vec::new();
         for name in [ID, STATUS, "lat", "lon", GROUND, ADDRESSES, PARCELS] {
-            let found = schema.column(name);
-            let (index, _) =
-                found.ok_or_else(|| Error::UnknownTable(format!("{}.{name}", schema.name)))?;
-            columns.push(index);
+            columns.push(column_index(schema, name)?);
         }
         let parts = self.engine().scan(
             &view,

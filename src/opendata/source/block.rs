@@ -289,6 +289,21 @@ impl Block {
 }
 
 #[cfg(test)]
+impl Block {
+    /// Makes a block of lines whose cells are separated by semicolons, under such a header, for tests.
+    pub(crate) fn of_lines(header: &str, lines: &[impl AsRef<str>]) -> Self {
+        let names = header.split(';').map(str::to_owned).collect();
+        let mut block = Self::new(Arc::new(Header::new(names)));
+        for (line, number) in lines.iter().zip(2..) {
+            block.start_row(number);
+            let cells = line.as_ref().split(';');
+            cells.for_each(|cell| block.push_cell(cell));
+        }
+        block
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

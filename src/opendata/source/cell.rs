@@ -68,45 +68,22 @@ const FLOAT_DIGITS: usize = f64::DIGITS as usize;
 /// Returns whether a string is a JSON number that cannot be written shorter: a whole number, or one of at most
 /// [`FLOAT_DIGITS`] digits without an exponent and without zeros at its end.
 fn is_shortest(text: &str) -> bool {
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    let is_plain = if text.contains('.') {
-        digits <= FLOAT_DIGITS && !text.ends_with('0')
-    } else {
-        text != "-0"
+    let are_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, decimals) = match unsigned.split_once('.') {
+        Some((whole, decimals)) => (whole, Some(decimals)),
+        None => (unsigned, None),
     };
-    is_plain && is_json_number(text) && !text.contains(['e', 'E'])
-}
-
-fn is_json_number(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let digits = |from: usize| {
-        bytes[from.min(bytes.len())..]
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
-    };
-    let mut at = usize::from(bytes.first() == Some(&b'-'));
-    let whole = digits(at);
-    if whole == 0 || (whole > 1 && bytes[at] == b'0') {
-        return false;
-    }
-    at += whole;
-    if bytes.get(at) == Some(&b'.') {
-        let decimals = digits(at + 1);
-        if decimals == 0 {
-            return false;
+    let is_whole = are_digits(whole) && (whole.len() == 1 || !whole.starts_with('0'));
+    is_whole
+        && match decimals {
+            Some(decimals) => {
+                let digits = whole.len() + decimals.len();
+                are_digits(decimals) && digits <= FLOAT_DIGITS && !decimals.ends_with('0')
+            }
+            None => text != "-0",
         }
-        at += 1 + decimals;
-    }
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
-        at += 1 + usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
-        let exponent = digits(at);
-        if exponent == 0 || exponent > 2 {
-            return false;
-        }
-        at += exponent;
-    }
-    at == bytes.len()
 }
 
 /// Parses a day, as days since 1970-01-01. A time of day after it is ignored, unless it is the instant in UTC at which a day
@@ -145,7 +122,7 @@ fn official_day(cell: &str) -> Option<i32> {
 }
 
 /// Returns whether a time after a day is 22:00 or 23:00 in UTC: midnight of the next day in France, in summer or winter.
-/// Programs write so the days that they hold as instants.
+/// Programs that store days as instants write them in this way.
 fn is_french_midnight(time: &[u8], month: i32) -> bool {
     let Some((hour, rest)) = time.get(1..).and_then(|time| time.split_at_checked(2)) else {
         return false;
@@ -164,13 +141,8 @@ fn is_french_midnight(time: &[u8], month: i32) -> bool {
 
 fn days_from_civil(year: i32, month: u32, day: u32) -> Option<i32> {
     let date = chrono::NaiveDate::from_ymd_opt(year, month, day)?;
-    (1900..=2200)
-        .contains(&year)
-        .then(|| date.num_days_from_ce() - EPOCH_FROM_CE)
+    (1900..=2200).contains(&year).then(|| date.to_epoch_days())
 }
-
-/// Day number of 1970-01-01, counted from 0001-01-01 as day 1.
-const EPOCH_FROM_CE: i32 = 719_163;
 
 /// Parses a day and returns its day number and its text in the register's notation: `yyyy-mm-dd`, followed by the time
 /// unless that is midnight. `None` if the cell is not a day. Spreadsheets write `05/01/2023`, tables with typed columns
@@ -199,8 +171,7 @@ pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
 
 /// Returns the date of a day number (days since 1970-01-01).
 pub fn date_of(days: i32) -> chrono::NaiveDate {
-    chrono::NaiveDate::from_num_days_from_ce_opt(days.saturating_add(EPOCH_FROM_CE))
-        .unwrap_or_default()
+    chrono::NaiveDate::from_epoch_days(days).unwrap_or_default()
 }
 
 /// Restores an administrative code: `69.0` loses its decimals, `1053` gets its leading zero back. Codes of departments,

@@ -63,13 +63,11 @@ fn is_hidden(file: &Path) -> bool {
 }
 
 fn folder(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = |source| Error::Io {
-        place: SourceLocation::file(&path.display().to_string()),
-        source,
-    };
+    let name = path.display().to_string();
+    let failed = Error::io(&name);
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let file = entry.map_err(failed)?.path();
+    for entry in std::fs::read_dir(path).map_err(&failed)? {
+        let file = entry.map_err(&failed)?.path();
         let name = file.to_string_lossy().to_lowercase();
         let bare = PACKED
             .iter()

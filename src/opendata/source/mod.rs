@@ -124,6 +124,22 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns a function that makes the error of a file that cannot be opened, read or written.
+    pub(crate) fn io(file: &str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::Io {
+            place: SourceLocation::file(file),
+            source,
+        }
+    }
+
+    /// Creates the error for a header without a required column.
+    pub(crate) fn missing_column(file: &str, column: &str, header: &Header) -> Self {
+        Self::MissingColumn {
+            place: SourceLocation::line(file, 1).column(column),
+            found: header.listed(),
+        }
+    }
+
     /// Creates an error for a malformed source.
     pub fn malformed(place: SourceLocation, reason: impl Into<String>) -> Self {
         Self::Malformed {

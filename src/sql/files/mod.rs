@@ -26,6 +26,7 @@ use tempfile::TempPath;
 
 use crate::SqlError;
 use crate::names::KnownNames;
+use toise_engine::csv_rows::is_text;
 pub use toise_input::typed::TextColumns;
 use toise_input::typed::{self, NO_ROWS, temporary};
 use toise_input::{Input, TextConversion, missing};
@@ -225,14 +226,6 @@ async fn make_null(
     context.deregister_table(name)?;
     context.register_table(name, view)?;
     Ok(())
-}
-
-fn is_text(kind: &DataType) -> bool {
-    match kind {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Dictionary(_, values) => is_text(values),
-        _ => false,
-    }
 }
 
 fn open(path: &str) -> Result<Input<'static>, String> {

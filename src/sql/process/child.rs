@@ -419,39 +419,17 @@ impl AnswerWriter {
 }
 
 /// The reason why a query stopped before its last row.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 enum Stopped {
     /// The engine failed.
-    Engine(DataFusionError),
+    Engine(#[from] DataFusionError),
     /// A value has no form in the format.
-    Unencodable(EncodeError),
+    Unencodable(#[from] EncodeError),
     /// The server is gone.
-    Server(io::Error),
+    Server(#[from] io::Error),
     /// The columns cannot be sent.
-    Columns(ArrowError),
-}
-
-impl From<DataFusionError> for Stopped {
-    fn from(error: DataFusionError) -> Self {
-        Stopped::Engine(error)
-    }
-}
-
-impl From<EncodeError> for Stopped {
-    fn from(error: EncodeError) -> Self {
-        Stopped::Unencodable(error)
-    }
-}
-
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Stopped::Server(error)
-    }
-}
-
-impl From<ArrowError> for Stopped {
-    fn from(error: ArrowError) -> Self {
-        Stopped::Columns(error)
-    }
+    Columns(#[from] ArrowError),
 }
 
 impl Stopped {

@@ -1,7 +1,5 @@
 //! The messages between the server and a process that runs queries.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use super::shared::Place;
@@ -142,20 +140,12 @@ pub(super) enum Called {
 /// A [`SqlError`] on the wire.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum WireError {
-    /// [`SqlError::Invalid`], with line and column.
-    Invalid(String, Option<(u64, u64)>),
+    /// [`SqlError::Invalid`].
+    Invalid(String, Option<Position>),
     /// [`SqlError::ReadOnly`].
     ReadOnly(String),
-    /// [`Limit::Rows`].
-    Rows(u64),
-    /// [`Limit::Bytes`].
-    Bytes(u64),
-    /// [`Limit::Memory`].
-    Memory,
-    /// [`Limit::Time`].
-    Time(Duration),
-    /// [`Limit::Text`].
-    Text(String, usize),
+    /// [`SqlError::Limit`].
+    Limit(Limit),
     /// [`SqlError::Overloaded`].
     Overloaded,
     /// Any other error.
@@ -165,22 +155,15 @@ pub(super) enum WireError {
 impl From<SqlError> for WireError {
     fn from(error: SqlError) -> Self {
         match error {
-            SqlError::Invalid { message, position } => {
-                let position = position.map(|position| (position.line, position.column));
-                WireError::Invalid(message, position)
-            }
+            SqlError::Invalid { message, position } => WireError::Invalid(message, position),
             SqlError::ReadOnly(message) => WireError::ReadOnly(message),
-            SqlError::Limit(Limit::Rows(max)) => WireError::Rows(max),
-            SqlError::Limit(Limit::Bytes(max)) => WireError::Bytes(max),
-            SqlError::Limit(Limit::Memory) => WireError::Memory,
-            SqlError::Limit(Limit::Time(max)) => WireError::Time(max),
-            SqlError::Limit(Limit::Text(what, max)) => WireError::Text(what.into_owned(), max),
+            SqlError::Limit(limit) => WireError::Limit(limit),
             SqlError::Overloaded => WireError::Overloaded,
             SqlError::Internal(source) => WireError::Internal(chain(source.as_ref())),
             // Only the server produces these.
-            error @ (SqlError::Limit(Limit::Processor)
-            | SqlError::TooManyAtOnce
-            | SqlError::Cancelled) => WireError::Internal(error.to_string()),
+            error @ (SqlError::TooManyAtOnce | SqlError::Cancelled) => {
+                WireError::Internal(error.to_string())
+            }
         }
     }
 }
@@ -195,16 +178,9 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
 impl From<WireError> for SqlError {
     fn from(error: WireError) -> Self {
         match error {
-            WireError::Invalid(message, position) => SqlError::Invalid {
-                message,
-                position: position.map(|(line, column)| Position { line, column }),
-            },
+            WireError::Invalid(message, position) => SqlError::Invalid { message, position },
             WireError::ReadOnly(message) => SqlError::ReadOnly(message),
-            WireError::Rows(max) => SqlError::Limit(Limit::Rows(max)),
-            WireError::Bytes(max) => SqlError::Limit(Limit::Bytes(max)),
-            WireError::Memory => SqlError::Limit(Limit::Memory),
-            WireError::Time(max) => SqlError::Limit(Limit::Time(max)),
-            WireError::Text(what, max) => SqlError::Limit(Limit::Text(what.into(), max)),
+            WireError::Limit(limit) => SqlError::Limit(limit),
             WireError::Overloaded => SqlError::Overloaded,
             WireError::Internal(message) => SqlError::internal(message),
         }

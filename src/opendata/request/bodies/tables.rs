@@ -1,8 +1,7 @@
 //! The fields of the open-data bodies: one table of filters, sort keys and targets per kind of body.
 
 use super::{
-    AREA, DatasetBodies, IRIS_TYPES, LAYER, filter, items, many, matching, place_ids, saved,
-    search, target,
+    AREA, DatasetBodies, IRIS_TYPES, LAYER, filter, items, many, matching, place_ids, saved, search,
 };
 use crate::dpe::BUILDING;
 use crate::dvf::place::PARCELS;
@@ -104,14 +103,14 @@ const DPE_MATCH_FILTERS: &[Field] = &[
 
 #[rustfmt::skip]
 const DPE_TARGETS: &[Field] = &[
-    target("conso_5_usages_par_m2_ep", Number, "Primary energy, kWh/m2/year; Gaussian decay"),
-    target("emission_ges_5_usages_par_m2", Number, "Emissions, kgCO2/m2/year; Gaussian decay"),
-    target("etiquette_dpe", OneOf(&dpe::CLASSES), "Energy class; scored by rank distance"),
-    target("etiquette_ges", OneOf(&dpe::CLASSES), "Climate class; scored by rank distance"),
-    target("nombre_niveau_immeuble", Between(0.0, 200.0), "Storeys of the building"),
-    target("numero_etage_appartement", Integer(-10, 200), "Floor of the flat, negative below ground"),
-    target("periode_construction", OneOf(&dpe::CONSTRUCTION_PERIODS), "Period of construction"),
-    target("nombre_niveau_logement", Between(0.0, 200.0), "Storeys of the dwelling"),
+    Field::optional("conso_5_usages_par_m2_ep", Number, "Primary energy, kWh/m2/year; Gaussian decay"),
+    Field::optional("emission_ges_5_usages_par_m2", Number, "Emissions, kgCO2/m2/year; Gaussian decay"),
+    Field::optional("etiquette_dpe", OneOf(&dpe::CLASSES), "Energy class; scored by rank distance"),
+    Field::optional("etiquette_ges", OneOf(&dpe::CLASSES), "Climate class; scored by rank distance"),
+    Field::optional("nombre_niveau_immeuble", Between(0.0, 200.0), "Storeys of the building"),
+    Field::optional("numero_etage_appartement", Integer(-10, 200), "Floor of the flat, negative below ground"),
+    Field::optional("periode_construction", OneOf(&dpe::CONSTRUCTION_PERIODS), "Period of construction"),
+    Field::optional("nombre_niveau_logement", Between(0.0, 200.0), "Storeys of the dwelling"),
 ];
 
 static DPE_SEARCH: [Field; 5] = search(DPE_SEARCH_FILTERS, DPE_SORT_KEYS);
@@ -194,10 +193,10 @@ const DVF_MATCH_FILTERS: &[Field] = &[
 
 #[rustfmt::skip]
 const DVF_TARGETS: &[Field] = &[
-    target("price_eur", Number, "Price, EUR; Gaussian decay"),
-    target("main_rooms", Number, "Number of main rooms"),
-    target("is_new_build", Flag, "Off-plan sale"),
-    target("transaction_type", OneOf(&dvf::TRANSACTION_TYPES), "Nature of the sale"),
+    Field::optional("price_eur", Number, "Price, EUR; Gaussian decay"),
+    Field::optional("main_rooms", Number, "Number of main rooms"),
+    Field::optional("is_new_build", Flag, "Off-plan sale"),
+    Field::optional("transaction_type", OneOf(&dvf::TRANSACTION_TYPES), "Nature of the sale"),
 ];
 
 static DVF_SEARCH: [Field; 5] = search(DVF_SEARCH_FILTERS, DVF_SORT_KEYS);
