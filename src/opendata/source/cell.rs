@@ -86,13 +86,28 @@ fn is_shortest(text: &str) -> bool {
         }
 }
 
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+/// Digits of a day as milliseconds since 1970-01-01, from 2001 to 2286. Fewer digits could be another number.
+const MILLISECONDS_DIGITS: usize = 13;
+
 /// Parses a day, as days since 1970-01-01. A time of day after it is ignored, unless it is the instant in UTC at which a day
-/// begins in France: `2023-01-04T23:00:00Z` is 5 January.
+/// begins in France: `2023-01-04T23:00:00Z` is 5 January. A day may also be the milliseconds since 1970-01-01 at its
+/// beginning in UTC, as pandas writes JSON.
 pub fn day(cell: &str) -> Option<i32> {
-    official_day(cell).or_else(|| {
-        let day = toise_input::day::read(cell)?;
-        days_from_civil(day.year(), day.month(), day.day())
-    })
+    official_day(cell)
+        .or_else(|| {
+            let day = toise_input::day::read(cell)?;
+            days_from_civil(day.year(), day.month(), day.day())
+        })
+        .or_else(|| day_of_milliseconds(cell.trim()))
+}
+
+/// Parses the milliseconds since 1970-01-01 at which a day begins in UTC.
+fn day_of_milliseconds(cell: &str) -> Option<i32> {
+    let milliseconds: i64 = cell.parse().ok()?;
+    let is_day = cell.len() == MILLISECONDS_DIGITS && milliseconds % DAY_MS == 0;
+    is_day.then(|| i32::try_from(milliseconds / DAY_MS).ok())?
 }
 
 /// Parses a day written `yyyy-mm-dd` or `dd/mm/yyyy`, perhaps before a time of day, as official files do.
@@ -321,7 +336,16 @@ mod tests {
         assert_eq!(day("2023-01-04T23:30:00Z"), day("2023-01-04"));
         assert_eq!(day("5/1/2023"), day("2023-01-05"));
         assert_eq!(day("05-janv.-2023"), day("2023-01-05"));
-        for wrong in ["", "2023-02-30", "31/13/2023", "2023-01-0x", "2023-01-051"] {
+        assert_eq!(day("1672876800000"), day("2023-01-05"));
+        for wrong in [
+            "",
+            "2023-02-30",
+            "31/13/2023",
+            "2023-01-0x",
+            "2023-01-051",
+            "1672876800",
+            "1672876800001",
+        ] {
             assert_eq!(day(wrong), None, "{wrong}");
         }
         assert_eq!(date_of(1).to_string(), "1970-01-02");
