@@ -11,7 +11,7 @@ const AGREEING_TENTHS: usize = 9;
 /// Returns the delimiter of a text, which begins with its header.
 ///
 /// Prefers a delimiter that splits the other records into as many cells as the header. Among equals, the one that
-/// splits the header into the most cells wins, then the first of [`DELIMITERS`]. Quoted text does not count, and a line
+/// splits the header into the most cells wins, then any other than the comma, which also marks decimals. Quoted text does not count, and a line
 /// break inside quotes does not end a record.
 pub fn detect_delimiter(text: &[u8]) -> u8 {
     let records = counts(text);
@@ -24,7 +24,8 @@ pub fn detect_delimiter(text: &[u8]) -> u8 {
             .filter(|row| row[index] == header[index])
             .count();
         let agrees = agreeing * 10 >= rows.len() * AGREEING_TENTHS;
-        (header[index] > 0, agrees, header[index])
+        let is_split = header[index] > 0;
+        (is_split, agrees, header[index], is_split && index > 0)
     };
     let mut best = 0;
     for index in 1..DELIMITERS.len() {
@@ -84,6 +85,7 @@ mod tests {
         let text = b"ref;prix, en euros, net\n1;210000\n2;199900\n";
         assert_eq!(detect_delimiter(text), b';');
         assert_eq!(detect_delimiter(b"a;b\r\n1,5;2,5\r\n"), b';');
+        assert_eq!(detect_delimiter(b"ref\ta,b\n1\t2,5\n"), b'\t');
         assert_eq!(detect_delimiter(b"adresse\n4 rue A; Mende\n"), b',');
     }
 

@@ -89,7 +89,10 @@ fn has_latin_9_sign(text: &[u8]) -> bool {
         let is_euro =
             sign == LATIN_9_EURO && (before.is_ascii_digit() || matches!(before, b' ' | 0xa0));
         let is_letter = |byte: u8| byte.is_ascii_alphabetic();
-        is_euro || matches!(sign, 0xbc | 0xbd) && is_letter(before) && is_letter(after)
+        // A capital begins a word, where other encodings have a quarter.
+        is_euro
+            || matches!(sign, 0xbc | 0xbd) && is_letter(before) && is_letter(after)
+            || sign == 0xbc && !before.is_ascii_alphanumeric() && is_letter(after)
     })
 }
 

@@ -1,5 +1,7 @@
 //! Reads JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have.
 
+use serde_json::value::RawValue;
+
 /// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
@@ -43,6 +45,36 @@ pub fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
     is_changed.then_some(written)
 }
 
+/// Returns whether a text begins as a JSON array of objects does.
+pub fn is_array_of_objects(start: &[u8]) -> bool {
+    let inner = start.trim_ascii_start().strip_prefix(b"[");
+    let first = inner.and_then(|inner| inner.trim_ascii_start().first());
+    matches!(first, Some(b'{' | b']'))
+}
+
+/// Writes the items of a JSON array one per line; `NaN` and `Infinity` become null.
+///
+/// # Errors
+/// The text is not a JSON array; the message says why, and whether it was cut off.
+pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
+    let written = with_nulls(text);
+    let text = written.as_deref().unwrap_or(text);
+    let items: Vec<&RawValue> = serde_json::from_slice(text).map_err(|error| {
+        cut_off(&error, text).unwrap_or_else(|| format!("must be JSON: {error}"))
+    })?;
+    let mut lines = String::with_capacity(text.len());
+    for item in items {
+        // Only a line break ends a row, and JSON has none inside its texts.
+        lines.extend(
+            item.get()
+                .chars()
+                .filter(|sign| !matches!(sign, '\n' | '\r')),
+        );
+        lines.push('\n');
+    }
+    Ok(lines)
+}
+
 /// Returns where a text ends early if that is why it is not JSON, as after a download that was interrupted; `None` if it
 /// has another error, or is empty.
 pub fn cut_off(error: &serde_json::Error, text: &[u8]) -> Option<String> {
@@ -66,6 +98,22 @@ pub fn cut_off(error: &serde_json::Error, text: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_array_becomes_lines() {
+        let lines = lines_of_array(b"[\n {\"a\": NaN,\r\n \"b\": \"x\\ny\"},{}]");
+        assert_eq!(
+            lines.as_deref(),
+            Ok("{\"a\": null, \"b\": \"x\\ny\"}\n{}\n")
+        );
+        assert!(
+            lines_of_array(b"[{\"a\": 1}, {")
+                .unwrap_err()
+                .contains("ends early")
+        );
+        assert!(is_array_of_objects(b" [\n  {"));
+        assert!(!is_array_of_objects(b"[id],[name]"));
+    }
 
     #[test]
     fn a_text_that_ends_early_is_described_with_its_place() {

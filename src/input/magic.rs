@@ -27,7 +27,7 @@ pub enum Magic {
 
 /// First bytes of files that are not supported.
 #[rustfmt::skip]
-const REFUSED: [(&[u8], &str); 14] = [
+const REFUSED: [(&[u8], &str); 15] = [
     (b"%PDF", "a PDF: export the table as CSV or XLSX"),
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -41,9 +41,12 @@ const REFUSED: [(&[u8], &str); 14] = [
     (b"\x7fELF", "an executable"),
     (b"MZ\x90", "an executable"),
     (b"{\\rtf", "an RTF document: save the table as CSV"),
+    (b"version https://git-lfs", "a pointer of Git LFS: fetch the file that it stands for"),
     (b"fgb\x03", "a FlatGeobuf: export the table as CSV or Parquet"),
 ];
 
+/// Where a tar archive has its mark.
+const TAR_AT: usize = 257;
 /// Bytes in which the beginning of a text is looked for.
 const TEXT_BYTES: usize = 256;
 /// Marks of byte order.
@@ -76,6 +79,12 @@ impl Magic {
         }
         if let Some((_, name)) = REFUSED.iter().find(|(magic, _)| start.starts_with(magic)) {
             return Self::Refused(name);
+        }
+        if start
+            .get(TAR_AT..)
+            .is_some_and(|rest| rest.starts_with(b"ustar"))
+        {
+            return Self::Refused("a tar archive: unpack it");
         }
         // Every other byte of UTF-16 is zero.
         let text = start.iter().copied().filter(|byte| *byte != 0);
@@ -145,6 +154,10 @@ mod tests {
             (&b"%PDF-1.7"[..], "a PDF"),
             (b"\n <!DOCTYPE html><html>", "a web page"),
             (b"SQLite format 3\0", "a SQLite"),
+            (
+                b"version https://git-lfs.github.com/spec/v1\n",
+                "a pointer of Git LFS",
+            ),
         ] {
             let Magic::Refused(found) = Magic::of(start) else {
                 panic!("{name} is read");

@@ -105,8 +105,10 @@ struct ColumnEvidence {
     days: u64,
     moments: u64,
     zoned: u64,
-    /// Whether there is a cell whose lone separator can be read in two ways.
-    is_ambiguous: bool,
+    /// Whether there is a cell whose lone comma can be read in two ways.
+    has_ambiguous_comma: bool,
+    /// Whether there is a cell whose lone point can be read in two ways.
+    has_ambiguous_point: bool,
     decimals: DecimalEvidence,
 }
 
@@ -135,7 +137,8 @@ impl ColumnEvidence {
             days: 0,
             moments: 0,
             zoned: 0,
-            is_ambiguous: false,
+            has_ambiguous_comma: false,
+            has_ambiguous_point: false,
             decimals: DecimalEvidence::default(),
         }
     }
@@ -143,10 +146,11 @@ impl ColumnEvidence {
     /// Returns the cell, or `None` if it has no value.
     fn value<'c>(&self, cell: &'c str) -> Option<&'c str> {
         let is_missing = cell.trim().is_empty() || !self.keeps_missing && missing::is_missing(cell);
-        (!is_missing).then_some(cell)
+        (!is_missing).then(|| marked_text(cell).unwrap_or(cell))
     }
 
     fn observe(&mut self, cell: &str) {
+        self.is_code |= marked_text(cell).is_some();
         let Some(cell) = self.value(cell) else {
             return;
         };
@@ -167,7 +171,10 @@ impl ColumnEvidence {
         if is_whole || number::read(cell, LoneSeparator::Decimals).is_some() {
             self.numbers += 1;
             self.decimals.observe(cell);
-            self.is_ambiguous |= number::read(cell, LoneSeparator::Unknown).is_none();
+            if number::read(cell, LoneSeparator::Unknown).is_none() {
+                self.has_ambiguous_comma |= cell.contains(',');
+                self.has_ambiguous_point |= cell.contains('.');
+            }
         } else if cell.eq_ignore_ascii_case("true") || cell.eq_ignore_ascii_case("false") {
             self.flags += 1;
         } else if day_number(cell).is_some() {
@@ -176,6 +183,16 @@ impl ColumnEvidence {
             self.moments += 1;
             self.zoned += u64::from(is_zoned(cell));
         }
+    }
+
+    /// Returns whether a lone separator can be read in two ways.
+    fn is_ambiguous(&self) -> bool {
+        self.has_ambiguous_comma || self.has_ambiguous_point
+    }
+
+    /// Returns whether no cell shows which separator marks decimals.
+    fn is_undecided(&self) -> bool {
+        self.decimals == DecimalEvidence::default()
     }
 
     fn kind(&self) -> ColumnKind {
@@ -188,12 +205,15 @@ impl ColumnEvidence {
             let lone = match self.decimals.lone_separator() {
                 // All separators are followed by three digits, so nothing shows what they mean. Assumes decimals, as
                 // programs write them.
-                LoneSeparator::Unknown if self.decimals == DecimalEvidence::default() => {
+                LoneSeparator::Unknown
+                    if self.is_undecided()
+                        && !(self.has_ambiguous_comma && self.has_ambiguous_point) =>
+                {
                     LoneSeparator::Decimals
                 }
                 lone => lone,
             };
-            if self.is_ambiguous && lone == LoneSeparator::Unknown {
+            if self.is_ambiguous() && lone == LoneSeparator::Unknown {
                 ColumnKind::Text
             } else {
                 ColumnKind::Number(lone)
@@ -210,6 +230,18 @@ impl ColumnEvidence {
             ColumnKind::Text
         }
     }
+}
+
+/// Returns the text of a cell that somebody marked as text for a spreadsheet: `="01002"` or `'01002`.
+fn marked_text(cell: &str) -> Option<&str> {
+    let cell = cell.trim();
+    let formula = cell
+        .strip_prefix("=\"")
+        .and_then(|cell| cell.strip_suffix('"'));
+    let quoted = cell
+        .strip_prefix('\'')
+        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
+    formula.or(quoted)
 }
 
 /// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.
@@ -341,6 +373,13 @@ fn note(header: &[String], evidence: &[ColumnEvidence]) -> Option<String> {
         named("decimal commas", &|column| {
             column.kind() == ColumnKind::Number(LoneSeparator::French)
         }),
+        named(
+            "read as decimals, though they may be thousands",
+            &|column| {
+                let is_number = matches!(column.kind(), ColumnKind::Number(_));
+                is_number && column.is_ambiguous() && column.is_undecided()
+            },
+        ),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -18,6 +18,7 @@ use super::text::TextEncoding;
 use super::{ndjson, parquet};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
+use toise_input::json::{is_array_of_objects, lines_of_array};
 use toise_input::{Input, ReadFile, TextConversion};
 use toise_lake::foreign::ForeignError;
 
@@ -176,13 +177,30 @@ impl FileJob<'_> {
         }
     }
 
-    /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8.
+    /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8. The objects of a
+    /// JSON array are lines; the array is held in memory.
     pub(super) fn open(&self) -> Result<Input<'static>, Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
-        toise_input::open(file, TextConversion::Utf16Only).map_err(|error| match error {
+        let opened = toise_input::open(file, TextConversion::Utf16Only);
+        let mut input = opened.map_err(|error| match error {
             toise_input::Error::Io(error) => self.reading(error),
             toise_input::Error::Refused(reason) => self.misfit(Fault::new("data", reason)),
-        })
+        })?;
+        let start = input
+            .reader
+            .fill_buf()
+            .map_err(|error| self.reading(error))?;
+        let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
+        if !input.is_parquet && is_array_of_objects(unmarked.unwrap_or(start)) {
+            let mut text = Vec::new();
+            let read = input.reader.read_to_end(&mut text);
+            read.map_err(|error| self.reading(error))?;
+            let unmarked = text.strip_prefix(super::text::BYTE_ORDER_MARK);
+            let lines = lines_of_array(unmarked.unwrap_or(&text))
+                .map_err(|reason| self.misfit(Fault::new("data", reason)))?;
+            input.reader = Box::new(io::Cursor::new(lines));
+        }
+        Ok(input)
     }
 
     /// Detects the kind of the input from its first bytes.

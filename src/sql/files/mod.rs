@@ -21,7 +21,6 @@ use datafusion::functions::expr_fn::{lower, trim};
 use datafusion::logical_expr::{cast, ident, lit, when};
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use glob::Pattern;
-use serde_json::value::RawValue;
 use tempfile::TempPath;
 
 use crate::SqlError;
@@ -274,25 +273,12 @@ fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(failed)?;
-    let text = toise_input::json::with_nulls(&text).unwrap_or(text);
-    let items: Vec<&RawValue> = serde_json::from_slice(&text).map_err(|error| {
-        let cut_off = toise_input::json::cut_off(&error, &text);
-        cut_off.unwrap_or_else(|| format!("must be JSON: {error}"))
-    })?;
-    if items.is_empty() {
+    let lines = toise_input::json::lines_of_array(&text)?;
+    if lines.is_empty() {
         return Err(NO_ROWS.into());
     }
-    let mut out = BufWriter::new(temporary(".ndjson").map_err(failed)?);
-    for item in items {
-        // Only a line break ends a row, and JSON has none inside its texts.
-        let line: String = item
-            .get()
-            .chars()
-            .filter(|sign| !matches!(sign, '\n' | '\r'))
-            .collect();
-        writeln!(out, "{line}").map_err(failed)?;
-    }
-    let copy = out.into_inner().map_err(|error| error.to_string())?;
+    let mut copy = temporary(".ndjson").map_err(failed)?;
+    copy.write_all(lines.as_bytes()).map_err(failed)?;
     Ok(copy.into_temp_path())
 }
 
