@@ -313,6 +313,14 @@ fn ndjson_and_parquet_keep_what_they_hold() {
         "{\"line\":\"nonsense\",\"result_status\":\"error\"}"
     );
     assert_eq!(lines[2], "{\"result_status\":\"skipped\"}");
+    std::fs::write(&input, "[\n {\"town\": \"Mende\",\n \"n\": 1.50},\n {}]\n").unwrap();
+    let report = run(&job, &communes()).unwrap();
+    assert_eq!((report.rows, report.counts.ok), (2, 1));
+    let of_array = std::fs::read_to_string(&output).unwrap();
+    assert_eq!(of_array.lines().collect::<Vec<_>>(), [lines[0], lines[2]]);
+    std::fs::write(&input, "[{\"town\": \"Mende\"}, {").unwrap();
+    let error = run(&job, &communes()).unwrap_err().to_string();
+    assert!(error.contains("the file ends early"), "{error}");
 }
 
 #[test]
