@@ -21,7 +21,7 @@ use toise_contract::query::pairs;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_opendata::history::{History, LINKS_MAX, Place};
-use toise_opendata::request::history::PAGE;
+use toise_opendata::request::history::{BUILDING, PAGE};
 use toise_opendata::request::parse_history;
 use toise_service::App;
 use toise_service::error::ApiError;
@@ -36,7 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::ParcelsGetById)
     .with_operation(|| {
-        Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
+        Operation::new(PARCEL_OPERATION, "Sales and diagnostics of a parcel, in time order")
             .with_description(format!(
                 "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
                  and sales of parcels that it was made from according to the documents of filiation; diagnostics \
@@ -46,6 +46,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
+            .with_link(
+                BUILDING_OPERATION,
+                BUILDING,
+                "/data/buildings/0/id_rnb",
+            )
     }),
     Endpoint::get(
         "/v2/protected/buildings/{id_rnb}",
@@ -55,7 +60,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::BuildingsGetById)
     .with_operation(|| {
-        Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
+        Operation::new(BUILDING_OPERATION, "Sales and diagnostics of a building, in time order")
             .with_description(format!(
                 "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
                  register of buildings was imported, its parcels are those of the register, and diagnostics that \
@@ -68,6 +73,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
             .with_answer(data_of("PlaceHistory"))
     }),
 ];
+
+/// Identifier of the operation of a parcel in the OpenAPI document.
+pub(super) const PARCEL_OPERATION: &str = "parcelHistory";
+/// Identifier of the operation of a building.
+pub(super) const BUILDING_OPERATION: &str = "buildingHistory";
 
 /// Endpoint that a key without the scope must be granted to see properties.
 const PROPERTIES_SEARCH: &str = "properties.search.lite";
