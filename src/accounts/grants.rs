@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 92] = [
+pub const ENDPOINTS: [&str; 93] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -27,6 +27,7 @@ pub const ENDPOINTS: [&str; 92] = [
     "areas.get",
     "areas.put",
     "areas.delete",
+    "areas.isochrone",
     "layers.list",
     "alerts.create",
     "alerts.create_many",
