@@ -133,6 +133,7 @@ impl Operation {
         self.others.push((status, response));
         self
     }
+
     /// Adds a link: a value of the response, at a JSON pointer, is a parameter of another operation.
     pub fn with_link(mut self, operation: &str, parameter: &str, pointer: &str) -> Self {
         let value = format!("$response.body#{pointer}");
