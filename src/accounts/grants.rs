@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 94] = [
+pub const ENDPOINTS: [&str; 93] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -27,7 +27,6 @@ pub const ENDPOINTS: [&str; 94] = [
     "areas.get",
     "areas.put",
     "areas.delete",
-    "areas.isochrone",
     "layers.list",
     "alerts.create",
     "alerts.create_many",
