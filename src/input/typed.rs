@@ -145,15 +145,17 @@ impl ColumnEvidence {
 
     /// Returns the cell, or `None` if it has no value.
     fn value<'c>(&self, cell: &'c str) -> Option<&'c str> {
+        let cell = marked_text(cell).unwrap_or(cell);
         let is_missing = cell.trim().is_empty() || !self.keeps_missing && missing::is_missing(cell);
-        (!is_missing).then(|| marked_text(cell).unwrap_or(cell))
+        (!is_missing).then_some(cell)
     }
 
     fn observe(&mut self, cell: &str) {
-        self.is_code |= marked_text(cell).is_some();
+        let is_marked = marked_text(cell).is_some();
         let Some(cell) = self.value(cell) else {
             return;
         };
+        self.is_code |= is_marked;
         let cell = cell.trim();
         self.values += 1;
         if self.is_code {

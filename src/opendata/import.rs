@@ -138,7 +138,8 @@ pub fn import_files<S: RowSink>(
             }
             Err(error) => return Err(error),
             Ok(imported) => {
-                let note = report.sold_homes.note();
+                // The next files of the import are judged by themselves.
+                let note = std::mem::take(&mut report.sold_homes).note();
                 report.notes.extend(note);
                 if let Some((stored, sales)) = stored.zip(report.imported_sales.take()) {
                     let departments: BTreeSet<&str> =

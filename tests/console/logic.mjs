@@ -292,7 +292,7 @@ test("the answer of one endless row is left as soon as it has too many letters",
   assert.ok(isLeft && given < 20, `${given} pieces were read`);
 });
 
-test("a value of a row is a text, whatever it holds", () => {
+test("values of rows are shown as text, nested ones as JSON", () => {
   assert.deepEqual([null, true, 0.1 + 0.2, 2024, "é", { a: [1, null] }].map(textOf), ["", "true", "0.3", "2024", "é", '{"a":[1,null]}']);
 });
 

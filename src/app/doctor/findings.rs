@@ -179,7 +179,8 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
         if table.rows == 0 {
             let message = format!("no {holds}: {without}");
             findings.advice(message, &importing(name, examined));
-        } else if !table.is_invented {
+        } else if !table.is_invented || table.edition.is_some() || !table.failures.is_empty() {
+            // Invented rows have neither an edition nor failures.
             age(findings, table, holds, now);
         }
     }

@@ -24,6 +24,8 @@ use toise_lake::foreign::ForeignError;
 
 /// Bytes written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Maximum size of a JSON array, which is held in memory, bytes.
+const ARRAY_BYTES_MAX: u64 = 512 << 20;
 
 /// Errors of geocoding a file.
 #[derive(Debug, thiserror::Error)]
@@ -193,8 +195,13 @@ impl FileJob<'_> {
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         if !input.is_parquet && is_array_of_objects(unmarked.unwrap_or(start)) {
             let mut text = Vec::new();
-            let read = input.reader.read_to_end(&mut text);
+            let mut source = input.reader.take(ARRAY_BYTES_MAX + 1);
+            let read = source.read_to_end(&mut text);
             read.map_err(|error| self.reading(error))?;
+            if text.len() as u64 > ARRAY_BYTES_MAX {
+                let reason = "is a JSON array of more than 512 MiB: write one object per line";
+                return Err(self.misfit(Fault::new("data", reason)));
+            }
             let unmarked = text.strip_prefix(super::text::BYTE_ORDER_MARK);
             let lines = lines_of_array(unmarked.unwrap_or(&text))
                 .map_err(|reason| self.misfit(Fault::new("data", reason)))?;

@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 /// Version of the format, one digit. Segments of another version are refused, and rebuilt by the next import.
-pub const FORMAT: u8 = 4;
+pub const FORMAT: u8 = 5;
 /// First bytes of a segment.
 pub const MAGIC: [u8; 8] = [b'T', b'O', b'I', b'S', b'E', b'G', b'C', b'0' + FORMAT];
 /// Bytes of an entry of the section table: offset and length.

@@ -291,9 +291,10 @@ fn evidence_beside(evidence: f32) -> f32 {
 }
 
 /// Returns whether a street contains the words that name a place, and explains nearly all words of the query and of its
-/// own name. `words` are their tokens, as bits, without numbers, which may be house numbers.
+/// own name. `words` are their tokens, as bits, without numbers, which may be house numbers. A code alone has none, and no
+/// street explains it.
 fn is_explained(words: u64, fit: &Fit) -> bool {
-    words & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
+    words != 0 && words & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
 }
 
 /// Returns the streets of a segment that have a word.

@@ -370,7 +370,10 @@ impl Query {
         } else {
             IN_THE_MIDDLE
         };
-        let department = self.department_behind(span.end);
+        // Without a postal code, `Marseille 13` is the arrondissement.
+        let department = self
+            .department_behind(span.end)
+            .filter(|(_, end)| self.postal_code.is_some() || !self.is_name(span.start..*end));
         let mut groups: Vec<Reading> = Vec::new();
         for one in named {
             let allowed = narrowing.places.as_ref();
@@ -431,6 +434,12 @@ impl Query {
             _ => return None,
         };
         self.is_end(after).then_some((code, after))
+    }
+
+    /// Returns whether these words are the whole name of a place.
+    fn is_name(&self, words: Range<usize>) -> bool {
+        let words = self.tokens[words].iter().map(|token| token.text.as_str());
+        !places::named(&places::key(words)).is_empty()
     }
 
     fn agreement(&self, named: &NamedPlace, evidence: f32) -> (Agreement, f32) {

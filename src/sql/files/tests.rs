@@ -133,12 +133,13 @@ fn a_french_spreadsheet_gives_numbers_days_and_nulls() {
 
 #[test]
 fn numbers_with_two_readings_are_named_or_stay_text() {
-    let csv = b"code,prix,surface\n=\"01002\",245.000,1.200\n'01000,310.000,\"1,050\"\n";
+    let csv = b"code,prix,surface\n=\"01002\",245.000,1.200\n'01000,310.000,\"1,050\"\n=\"\",=\"\",=\"NA\"\n";
     let answer = read(csv);
     let (text, number) = (&DataType::Utf8View, &DataType::Float64);
     assert_eq!(types(&answer), [text, number, text]);
     assert_eq!(answer.rows[0], ["01002", "245.0", "1.200"]);
     assert_eq!(answer.rows[1], ["01000", "310.0", "1,050"]);
+    assert_eq!(answer.rows[2], ["", "", ""]);
     let note = answer.note.unwrap();
     assert!(
         note.contains("read as decimals, though they may be thousands: prix"),

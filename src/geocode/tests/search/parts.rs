@@ -46,6 +46,18 @@ fn each_part_agrees_as_it_is_written() {
 }
 
 #[test]
+fn an_insee_code_selects_its_commune() {
+    let street = in_commune("48092", "Marvejols", "Rue des Tanneries", 12, 44.5);
+    let geocoder = Geocoder::new(vec![segment(&rows()), segment(&[street])]);
+    let in_marvejols = "12 Rue des Tanneries, 48092";
+    let found = search(&geocoder, "12 rue des tanneries 48092", false);
+    assert_eq!(label(&geocoder, &found[0]), in_marvejols);
+    for found in search(&geocoder, "12 rue des tanneries 48095", false) {
+        assert_ne!(label(&geocoder, &found), in_marvejols);
+    }
+}
+
+#[test]
 fn a_box_is_no_house_number_and_a_cedex_falls_back_to_its_town() {
     let geocoder = Geocoder::new(vec![segment(&rows())]);
     for text in [

@@ -155,6 +155,7 @@ fn a_department_behind_the_town_is_read() {
     for (text, code) in [
         ("Marseille 13 (13001)", "13201"),
         ("Marseille 13 13013", "13213"),
+        ("Marseille 13", "13213"),
         ("Ajaccio (2A)", "2A004"),
     ] {
         let found = search(&nothing, text, false);
