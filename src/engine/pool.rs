@@ -4,7 +4,7 @@
 //! taken, the caller gets an error at once instead of an unlimited queue. A caller that disconnects before its job
 //! starts costs nothing; one that disconnects later sets the job's [`Interrupt`].
 //!
-//! There are two lanes, each with one thread per core, and as many for short jobs ([`JobThreads`]). A client that has
+//! There are two lanes, each with one thread per core, and as many for short jobs (`JobThreads`). A client that has
 //! more jobs in flight than there are cores, was busy for most of the last seconds, or sends a batch, is served in the
 //! heavy lane for a second. All other clients are served in the light lane, so they never queue behind it. The
 //! operating system divides the cores between the two and prefers the light lane: threads of the heavy lane have a
