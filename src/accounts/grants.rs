@@ -8,7 +8,7 @@ use std::fmt;
 use super::scopes::{Scope, Scopes};
 
 /// All endpoints that can be granted.
-pub const ENDPOINTS: [&str; 93] = [
+pub const ENDPOINTS: [&str; 94] = [
     "properties.search",
     "properties.search.lite",
     "properties.count",
@@ -27,6 +27,7 @@ pub const ENDPOINTS: [&str; 93] = [
     "areas.get",
     "areas.put",
     "areas.delete",
+    "areas.isochrone",
     "layers.list",
     "alerts.create",
     "alerts.create_many",

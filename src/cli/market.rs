@@ -30,17 +30,7 @@ use toise_store::Store;
 
 /// Arguments of `market`.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-One row for each place, class and period with a recorded sale or a property online. A figure is empty where fewer than
-five sales or properties are behind it. docs/market.md defines every column.
-
-Examples:
-  toise market --level department --by quarter --from 2023-01-01
-  toise market --level commune --department 48 --type flat --output lozere.parquet
-  toise market --level department --by month --plot prices.svg
-  toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json
-  toise market --level commune --area quarter.geojson --by quarter
-  toise market --level commune --layer schools,500")]
+#[command(after_help = help())]
 pub struct MarketArgs {
     /// Kind of place that each row describes; a cell is a square of 1 km
     #[arg(long, value_parser = ["department", "commune", "iris", "cell"])]
@@ -80,10 +70,31 @@ pub struct MarketArgs {
     output: Option<PathBuf>,
     #[command(flatten)]
     csv: CsvArgs,
-    #[cfg(feature = "plots")]
     /// Draw the median price, or rent, over the periods into an .svg or .png file
+    #[cfg(feature = "plots")]
     #[arg(long, value_name = "FILE", requires = "by")]
     plot: Option<PathBuf>,
+}
+
+/// Returns the text that follows the options in the help. A build without plots shows no example of one.
+fn help() -> String {
+    let plot = if cfg!(feature = "plots") {
+        "  toise market --level department --by month --plot prices.svg\n"
+    } else {
+        ""
+    };
+    format!(
+        "\
+One row for each place, class and period with a recorded sale or a property online. A figure is empty where fewer than
+five sales or properties are behind it. docs/market.md defines every column.
+
+Examples:
+  toise market --level department --by quarter --from 2023-01-01
+  toise market --level commune --department 48 --type flat --output lozere.parquet
+{plot}  toise market --level cell --around 48.8566,2.3522,3000 --offer buy --json
+  toise market --level commune --area quarter.geojson --by quarter
+  toise market --level commune --layer schools,500"
+    )
 }
 
 /// Parses `LAT,LON,METRES`.
@@ -240,4 +251,16 @@ fn open(
     let schemas = [dvf::schema(), properties()];
     let engine = Arc::new(Engine::open(data, &schemas, Budget::from(&config.engine))?);
     market_over(data, config, &engine, listings.as_ref(), clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_help_shows_a_plot_if_the_build_draws_plots() {
+        let command = MarketArgs::augment_args(clap::Command::new("market"));
+        let mut options = command.get_arguments().map(clap::Arg::get_id);
+        assert_eq!(help().contains("--plot"), options.any(|id| id == "plot"));
+    }
 }

@@ -7,7 +7,7 @@ import { counted, labelled, number, word } from "./language.js";
 import { LayerSwitches } from "./maplayers.js";
 import { Field, Icon, Popover, Typed, Waiting, html, useLoaded } from "./parts.js";
 import { attempt } from "./toasts.js";
-import { MINUTES_MAX, MODES, isochroneOf, reachOf, reachText } from "./traveltime.js";
+import { MINUTES_MAX, MODES, isochroneOf, reachOf, reachPath, reachText } from "./traveltime.js";
 
 /** The parameter of the address that holds the layer: `NAME`, `NAME,outside` or `NAME,METRES`. */
 export const LAYER = "layer";
@@ -61,13 +61,14 @@ export function placeText(parameters) {
   return [typeof area === "string" ? area : said, layer && layerText(layer)].filter(Boolean).join(" · ");
 }
 
-/** The outline of the area of an address, as GeoJSON; null without one, and until a stored one is loaded. */
+/** The outline of the area of an address, as GeoJSON; null without one, and until one that is not drawn is loaded. */
 export function useOutline(area) {
-  const name = storedName(area);
-  const stored = useLoaded(async (signal) => name && { name, outline: (await call("GET", pathOf(name), undefined, { signal, isQuiet: true })).data.area }, [name]);
+  const [name, reach] = [storedName(area), reachOf(area)];
+  const path = name ? pathOf(name) : reach && reachPath(reach);
+  const loaded = useLoaded(async (signal) => path && { path, outline: (await call("GET", path, undefined, { signal, isQuiet: true })).data.area }, [path]);
   const ring = ringOf(area);
   if (ring) return geometryOf(ring);
-  return name && stored.value?.name === name ? stored.value.outline : null;
+  return path && loaded.value?.path === path ? loaded.value.outline : null;
 }
 
 /**

@@ -18,5 +18,8 @@ export function reachOf(text) {
 /** The parameter for it. */
 export const reachText = ({ mode, minutes, lon, lat }) => `reach:${mode},${minutes},${[lon, lat].map((degrees) => Number(Number(degrees).toFixed(DIGITS))).join(",")}`;
 
+/** The path that answers its shape. */
+export const reachPath = ({ mode, minutes, lon, lat }) => `/v2/protected/isochrones?${new URLSearchParams({ lat, lon, minutes, mode })}`;
+
 /** The area as the contract takes it. */
 export const isochroneOf = ({ mode, minutes, lon, lat }) => ({ isochrone: { pin: { lat, lon }, minutes, mode } });

@@ -36,7 +36,7 @@ impl Mode {
     pub const ALL: [Self; 2] = [Self::Car, Self::Walk];
 
     /// Returns the contract's spelling.
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Car => "car",
             Self::Walk => "walk",

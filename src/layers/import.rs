@@ -104,20 +104,26 @@ pub fn import(
 }
 
 /// Returns the attributes. Names are in lower case, so that they need no quotation marks in SQL. A name that is taken
-/// or is one of the layer's own columns gets the number of its column as suffix; an empty name becomes `column_` and
-/// that number.
+/// or is one of the layer's own columns gets the number of its column as suffix, or the next number that makes it
+/// distinct; an empty name becomes `column_` and that number.
 fn columns<'n>(fields: impl Iterator<Item = (&'n str, AttributeKind)>) -> Vec<Attribute> {
     let mut columns: Vec<Attribute> = Vec::new();
     for (place, (name, kind)) in fields.enumerate() {
-        let name = name.trim().to_lowercase();
-        let is_taken = name.is_empty()
-            || OWN_COLUMNS.contains(&name.as_str())
-            || columns.iter().any(|column| column.name == name);
-        let name = match (is_taken, name.as_str()) {
-            (true, "") => format!("column_{}", place + 1),
-            (true, name) => format!("{name}_{}", place + 1),
-            (false, name) => name.to_owned(),
+        let given = name.trim().to_lowercase();
+        let base = if given.is_empty() {
+            "column"
+        } else {
+            given.as_str()
         };
+        let is_free = |name: &str| {
+            let is_taken = columns.iter().any(|column| column.name == name);
+            !name.is_empty() && !OWN_COLUMNS.contains(&name) && !is_taken
+        };
+        let (mut name, mut number) = (given.clone(), place + 1);
+        while !is_free(&name) {
+            name = format!("{base}_{number}");
+            number += 1;
+        }
         columns.push(Attribute { name, kind });
     }
     columns
@@ -150,5 +156,10 @@ mod tests {
             named,
             ["code insee", "geometry_2", "nom", "nom_4", "column_5"]
         );
+        // A suffix may be the name of another column.
+        let given = ["nom_3", "Nom", "nom"].map(|name| (name, AttributeKind::Text));
+        let named = columns(given.into_iter());
+        let named: Vec<&str> = named.iter().map(|column| column.name.as_str()).collect();
+        assert_eq!(named, ["nom_3", "nom", "nom_4"]);
     }
 }

@@ -2,8 +2,8 @@
 //! heights. Writes the form that GeoParquet requires.
 
 use geo::{
-    Coord, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint, MultiPolygon,
-    Point, Polygon,
+    Coord, CoordsIter, Geometry, GeometryCollection, LineString, MultiLineString, MultiPoint,
+    MultiPolygon, Point, Polygon,
 };
 
 use toise_geo::wkt::{DEPTH_MAX, polygon_of};
@@ -18,14 +18,14 @@ const ISO_STEP: u32 = 1_000;
 /// Message for a multiple geometry with parts of another type.
 const MIXED: &str = "a part of the WKB has another type than the geometry";
 
-/// Reads a geometry; `None` for a point without coordinates.
+/// Reads a geometry; `None` for one without positions. Empty parts are left out, as in WKT and GeoJSON.
 ///
 /// # Errors
 /// It is truncated, or its type is not supported.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<Geometry>, String> {
     let mut reader = Reader { bytes, depth: 0 };
     let geometry = reader.geometry()?;
-    Ok(geometry)
+    Ok(geometry.filter(|geometry| geometry.coords_iter().next().is_some()))
 }
 
 struct Reader<'b> {
@@ -91,12 +91,13 @@ impl Reader<'_> {
         Ok(LineString(positions.collect::<Result<_, _>>()?))
     }
 
-    fn polygon(&mut self, form: Form) -> Result<Polygon, String> {
+    /// Reads a polygon; `None` for one without rings.
+    fn polygon(&mut self, form: Form) -> Result<Option<Polygon>, String> {
         let count = self.count(form, size_of::<u32>())?;
         let rings: Vec<LineString> = (0..count)
             .map(|_| self.line(form))
             .collect::<Result<_, _>>()?;
-        Ok(polygon_of(rings).unwrap_or_else(|| Polygon::new(LineString(Vec::new()), Vec::new())))
+        Ok(polygon_of(rings))
     }
 
     /// Reads the geometries inside another.
@@ -142,8 +143,11 @@ impl Reader<'_> {
                 let is_empty = position.x.is_nan() && position.y.is_nan();
                 (!is_empty).then_some(Geometry::Point(Point(position)))
             }
-            2 => Some(self.line(form)?.into()),
-            3 => Some(self.polygon(form)?.into()),
+            2 => {
+                let line = self.line(form)?;
+                (!line.0.is_empty()).then(|| line.into())
+            }
+            3 => self.polygon(form)?.map(Geometry::from),
             4 => {
                 let points = self.inner(form)?.into_iter().map(Point::try_from);
                 Some(MultiPoint(points.collect::<Result<_, _>>().map_err(|_| MIXED)?).into())
@@ -270,6 +274,25 @@ mod tests {
                 assert!(read(&bytes[..end]).is_err(), "{text} {end}");
             }
         }
+    }
+
+    #[test]
+    fn empty_geometries_are_none_and_empty_parts_are_left_out() {
+        let empty = |kind: u8| vec![1, kind, 0, 0, 0, 0, 0, 0, 0];
+        for kind in 2..=7 {
+            assert_eq!(read(&empty(kind)), Ok(None), "{kind}");
+        }
+        let polygon = wkt::read("POLYGON ((2 48, 4 48, 4 50, 2 48))")
+            .unwrap()
+            .unwrap();
+        let mut bytes = vec![1, 6, 0, 0, 0, 2, 0, 0, 0];
+        bytes.extend(empty(3));
+        write(&polygon, &mut bytes);
+        let Geometry::Polygon(polygon) = polygon else {
+            panic!()
+        };
+        let expected = Geometry::MultiPolygon(MultiPolygon(vec![polygon]));
+        assert_eq!(read(&bytes), Ok(Some(expected)));
     }
 
     #[test]

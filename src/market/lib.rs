@@ -25,12 +25,13 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 
+use asking::AskingGroup;
 use period::Division;
 use place::Level;
 pub use report::MarketReport;
 use request::LOCATION_FIELD as LOCATION;
 pub use request::{MarketRequest, parse_market};
-use sales::SalesGroup;
+use sales::{GroupKey, SalesGroup};
 use toise_base::clock::Clock;
 use toise_contract::fault::Fault;
 use toise_engine::Engine;
@@ -46,6 +47,8 @@ pub const ROWS_MAX: usize = 200_000;
 pub const CELL_ROWS_MAX: usize = 20_000;
 /// Maximum memory of the cache of grouped sales, and of the cache of reports, bytes each.
 const CACHE_BYTES: u64 = 128 << 20;
+/// Memory of an entry of a cache in addition to its key and its value, bytes.
+const ENTRY_BYTES: usize = 256;
 
 /// Why a report cannot be computed.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +87,10 @@ impl Market {
         models: LiveModel,
         clock: Clock,
     ) -> Self {
-        let weigh = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        // A key holds the area of a request, and may be longer than the few rows found in it.
+        let weigh = |key: &String, bytes: usize| {
+            u32::try_from(ENTRY_BYTES + key.len() + bytes).unwrap_or(u32::MAX)
+        };
         Self {
             engine,
             properties,
@@ -92,13 +98,13 @@ impl Market {
             clock,
             sales: Cache::builder()
                 .max_capacity(CACHE_BYTES)
-                .weigher(move |_, groups: &Arc<Vec<SalesGroup>>| {
-                    weigh(groups.len() * size_of::<SalesGroup>())
+                .weigher(move |key, groups: &Arc<Vec<SalesGroup>>| {
+                    weigh(key, groups.len() * size_of::<SalesGroup>())
                 })
                 .build(),
             reports: Cache::builder()
                 .max_capacity(CACHE_BYTES)
-                .weigher(move |_, report: &Arc<MarketReport>| weigh(report.bytes()))
+                .weigher(move |key, report: &Arc<MarketReport>| weigh(key, report.bytes()))
                 .build(),
         }
     }
@@ -187,7 +193,7 @@ impl Market {
                 None
             }
         };
-        let rows = sales.len().max(asking.as_ref().map_or(0, HashMap::len));
+        let rows = count_rows(&sales, asking.as_ref());
         if rows > ROWS_MAX {
             let message = format!(
                 "gives {rows} rows; must give at most {ROWS_MAX}: request longer periods, fewer places or fewer days"
@@ -211,5 +217,36 @@ impl Market {
         let report = Arc::new(report);
         self.reports.insert(key, Arc::clone(&report));
         Ok(report)
+    }
+}
+
+/// Returns the number of rows of a report: of sales, which are sorted by their keys, and of properties without sales.
+fn count_rows(sales: &[SalesGroup], asking: Option<&HashMap<GroupKey, AskingGroup>>) -> usize {
+    let keys = asking.into_iter().flat_map(HashMap::keys);
+    let is_without_sales =
+        |key: &&GroupKey| sales.binary_search_by(|group| group.key.cmp(key)).is_err();
+    sales.len() + keys.filter(is_without_sales).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use place::PlaceKey;
+
+    #[test]
+    fn a_row_of_sales_and_properties_counts_once() {
+        let key = |code: &str| (PlaceKey::of_code(code).unwrap(), 0, 0);
+        let sold = |code: &str| SalesGroup {
+            key: key(code),
+            department: 1,
+            sales: 1,
+            priced: 0,
+            volume: 0.0,
+            price_per_m2: None,
+        };
+        let sales = [sold("01001"), sold("48095")];
+        let offered = ["48095", "75101"].map(|code| (key(code), AskingGroup::default()));
+        assert_eq!(count_rows(&sales, Some(&HashMap::from(offered))), 3);
+        assert_eq!(count_rows(&sales, None), 2);
     }
 }

@@ -10,13 +10,17 @@
 //!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
 //!   addresses of its diagnostics are.
 //!
-//! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. Identifiers of parcels
-//! and addresses begin with the code of their commune, so footer statistics exclude all row groups but those of one
-//! department. For 20 million sales, these are at most about ten row groups; the parcels of each take 2 MB once decoded. A
-//! building is found through bloom filters: for 15 million diagnostics, 230 filters of at most 64 KiB are read.
+//! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. The caller may add events
+//! of other tables to it ([`History::add`]).
+//!
+//! Identifiers of parcels and addresses begin with the code of their commune, so footer statistics exclude all row
+//! groups but those of one department. Of 20 million sales these are at most about ten row groups, whose parcels take 2
+//! MB each once decoded. A building is found through bloom filters: for 15 million diagnostics, 230 filters of at most
+//! 64 KiB are read.
+
+mod event;
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -25,13 +29,16 @@ use arrow::datatypes::Float64Type;
 use bytes::Bytes;
 use serde::Deserialize;
 
+pub use event::{Event, EventKind};
+use event::{after_in, cut};
+
 use crate::dfi;
 use crate::dpe::BUILDING;
 use crate::dvf::place::{PARCELS, parcel_today};
 use crate::rnb;
 use crate::rnb::links::{RegisteredBuilding, addresses_won};
-use crate::source::cell::{date_of, day};
-use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, SortValue, column_index};
+use crate::source::cell::day;
+use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, column_index};
 use toise_contract::cursor::{QueryDigest, query_digest};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::codes::{ParcelId, RnbId};
@@ -46,16 +53,10 @@ use toise_lake::schema::TableSchema;
 pub const LINKS_MAX: usize = 1_000;
 /// Maximum addresses of a place whose positions are returned.
 pub const POSITIONS_MAX: usize = 50;
-/// Name of a sale in a history, in the API contract.
-pub const SALE: &str = "SALE";
-/// Name of a diagnostic in a history, in the API contract.
-pub const DIAGNOSTIC: &str = "DIAGNOSTIC";
 /// Column with the address of a diagnostic.
 const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
 /// Column with the parcels of an address.
 const PARCELS_OF_ADDRESS: &str = "parcel_ids";
-/// An identifier that sorts after all others.
-const AFTER_ALL: &str = "\u{10ffff}";
 
 /// A place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,24 +125,6 @@ impl PlaceFacts {
     pub fn is_unknown(&self) -> bool {
         self.buildings.is_empty() && self.former_parcels.is_empty() && self.later_parcels.is_empty()
     }
-}
-
-/// A sale or a diagnostic.
-#[derive(Clone, Debug)]
-pub struct Event {
-    /// Table of the record.
-    pub dataset: Dataset,
-    /// Day of the sale, or day on which the diagnostic was established; days since 1970-01-01.
-    pub day: Option<i32>,
-    /// Why it belongs to the place.
-    pub link: Link,
-    /// How likely it is that a diagnostic that names no building belongs to this one, 0 to 1, two decimals. `None` for
-    /// any other event.
-    pub score: Option<f64>,
-    /// Identifier of the record.
-    pub id: String,
-    /// The record as JSON text.
-    pub record: Bytes,
 }
 
 /// The parts of a record by which events are sorted.
@@ -249,13 +232,10 @@ impl OpenData {
             total += answer.total;
             has_next |= answer.next.is_some();
             for record in answer.records {
-                events.push(Event::new(dataset, &one.links, record)?);
+                events.push(event_of(dataset, &one.links, record)?);
             }
         }
-        events.sort_by(|one, other| one.order().cmp(&other.order()));
-        has_next |= events.len() > request.size;
-        events.truncate(request.size);
-        let next = events.last().filter(|_| has_next).map(Event::position);
+        let next = cut(&mut events, request.size, has_next);
         Ok(History {
             place,
             events,
@@ -472,72 +452,19 @@ impl Sought {
     }
 }
 
-impl Event {
-    fn new(dataset: Dataset, links: &Links, record: Bytes) -> Result<Self, Error> {
-        let key: EventKey<'_> = serde_json::from_slice(&record)
-            .map_err(|error| lake::Error::damaged(Path::new(dataset.name()), error))?;
-        let (link, score) = links.of(&key);
-        Ok(Self {
-            dataset,
-            day: key.date.and_then(|date| day(date.get(..10)?)),
-            link,
-            score,
-            id: key.id.into_owned(),
-            record,
-        })
-    }
-
-    /// Returns the kind of event, as the API contract names it.
-    pub fn kind(&self) -> &'static str {
-        match self.dataset {
-            Dataset::Dvf => SALE,
-            Dataset::Dpe => DIAGNOSTIC,
-        }
-    }
-
-    /// Returns the date in the contract's format.
-    pub fn date(&self) -> Option<String> {
-        self.day
-            .map(|day| format!("{}T00:00:00.000Z", date_of(day)))
-    }
-
-    /// Returns the sort key: by day, then sales before diagnostics, then by identifier.
-    fn order(&self) -> (bool, Option<i32>, u8, &str) {
-        (self.day.is_none(), self.day, rank(self.dataset), &self.id)
-    }
-
-    /// Returns the position of the event, as a cursor carries it.
-    fn position(&self) -> CursorPosition {
-        CursorPosition {
-            value: self.day.map(SortValue::Day),
-            id: format!("{}{}", rank(self.dataset), self.id),
-            state: None,
-        }
-    }
-}
-
-/// Returns the rank of a table's records among the events of one day.
-fn rank(dataset: Dataset) -> u8 {
-    match dataset {
-        Dataset::Dvf => 0,
-        Dataset::Dpe => 1,
-    }
-}
-
-/// Returns the position in a table's records after which its events later than `event` start.
-fn after_in(dataset: Dataset, event: &CursorPosition) -> CursorPosition {
-    let (of_last, id) = event.id.split_at_checked(1).unwrap_or_default();
-    let own = rank(dataset).to_string();
-    let id = match own.as_str().cmp(of_last) {
-        Ordering::Less => AFTER_ALL,
-        Ordering::Equal => id,
-        Ordering::Greater => "",
-    };
-    CursorPosition {
-        value: event.value.clone(),
-        id: id.to_owned(),
-        state: None,
-    }
+/// Returns the event of a record.
+fn event_of(dataset: Dataset, links: &Links, record: Bytes) -> Result<Event, Error> {
+    let key: EventKey<'_> = serde_json::from_slice(&record)
+        .map_err(|error| lake::Error::damaged(Path::new(dataset.name()), error))?;
+    let (link, score) = links.of(&key);
+    Ok(Event {
+        kind: EventKind::of(dataset),
+        day: key.date.and_then(|date| day(date.get(..10)?)),
+        link,
+        score,
+        id: key.id.into_owned(),
+        record,
+    })
 }
 
 fn one_of(column: &'static str, texts: Vec<String>) -> Clause {

@@ -10,6 +10,7 @@ use super::files::values_file;
 use super::homes::{receive, with_rows};
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
+use super::valuation::kept;
 use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
 use serde_json::json;
 use toise_accounts::account;
@@ -92,6 +93,20 @@ fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
     };
     assert_eq!(sold("2026-07-01").as_deref(), Some("comparable"));
     assert_eq!(sold("2026-06-30"), None);
+}
+
+#[test]
+fn a_home_that_could_not_be_located_has_no_values_to_keep() {
+    let failed = ValuedHome {
+        key: "a".into(),
+        error: Some("address: not found".into()),
+        ..ValuedHome::default()
+    };
+    assert_eq!(kept(Some(&failed)), None);
+    let mut located = first("a", 100_000);
+    located.latitude = Some(48.86);
+    assert_eq!(kept(Some(&located)), Some(&located));
+    assert_eq!(kept(None), None);
 }
 
 #[test]

@@ -33,6 +33,8 @@ const NEAR: &str = "50m";
 const SURFACE_SHARE: f64 = 0.03;
 
 /// What a valuation computes; the rest is taken from the previous state.
+///
+/// A home that could not be located before is valued and matched in any case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub value: bool,
@@ -85,7 +87,7 @@ impl Valuation {
         if state.error.is_none() {
             let position = state.latitude.zip(state.longitude);
             match cells.home(position, self.today) {
-                Ok(home) => self.fill(&home, former, &mut state)?,
+                Ok(home) => self.fill(&home, kept(former), &mut state)?,
                 Err(fault) => state.error = Some(fault.to_string()),
             }
         }
@@ -215,6 +217,11 @@ impl Valuation {
 /// Returns the day of a date or a timestamp.
 fn day_of(text: String) -> String {
     text.get(..10).map_or(text.clone(), str::to_owned)
+}
+
+/// Returns the state from which values are kept: none if the home could not be located then, so that it had none.
+pub(super) fn kept(former: Option<&ValuedHome>) -> Option<&ValuedHome> {
+    former.filter(|former| former.latitude.is_some())
 }
 
 fn keep_value(former: &ValuedHome, state: &mut ValuedHome) {

@@ -4,7 +4,7 @@
 //! notifies of the changes in one. A valuation that is interrupted begins again, because nothing refers to its file
 //! yet. The progress of notifications is recorded together with them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::homes::{HomeCells, with_rows};
 use crate::record::{self, FinishedValuation, Origin, Portfolio};
 use crate::registry::Portfolios;
 use crate::state::{self, ValuedHome, from_batch, to_batch};
-use crate::valuation::{Valuation, Wanted};
+use crate::valuation::{Valuation, Wanted, kept};
 use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
@@ -51,7 +51,7 @@ const BLOCK_ROWS: usize = 4_096;
 const NOTIFIED_ROWS: usize = 2_048;
 /// Waiting notifications of a portfolio above which no more are added, so that they do not fill the outbox.
 const WAITING_MAX: usize = 10_000;
-/// Interval between deletions of folders that do not belong to a portfolio.
+/// Interval between deletions of folders that do not belong to a portfolio, and between attempts at what failed.
 const UPKEEP_EVERY: Duration = Duration::from_secs(3_600);
 /// Age from which such a folder is deleted: a newer folder may belong to a portfolio that is being stored.
 const ORPHAN_AGE: Duration = Duration::from_secs(3_600);
@@ -94,6 +94,7 @@ impl Portfolios {
             pool,
             current: None,
             failed: HashMap::new(),
+            unread: HashSet::new(),
             is_busy: false,
             upkeep_at: Duration::ZERO,
         };
@@ -109,6 +110,8 @@ struct PortfolioLoop {
     current: Option<OpenValuation>,
     /// Portfolios that could not be valued, with the model and tables of the attempt.
     failed: HashMap<Uuid, Origin>,
+    /// Portfolios whose changes could not be read.
+    unread: HashSet<Uuid>,
     is_busy: bool,
     upkeep_at: Duration,
 }
@@ -122,7 +125,7 @@ struct OpenValuation {
     /// The states after the previous valuation; `None` before the first one.
     former: Option<ParquetRecordBatchReader>,
     output: PortfolioOutput,
-    /// Number of homes that were valued.
+    /// Number of homes whose value was estimated.
     valued: u64,
     notifies: bool,
 }
@@ -134,6 +137,7 @@ impl LeaderTask for PortfolioLoop {
     fn step_back(&mut self) {
         self.current = None;
         self.failed.clear();
+        self.unread.clear();
         self.is_busy = false;
     }
 
@@ -163,14 +167,9 @@ impl PortfolioLoop {
     /// Notifies of changes, or begins the next valuation.
     fn choose(&mut self, lease: &Lease) -> Result<()> {
         let portfolios = record::all(&self.portfolios.store)?;
-        for portfolio in portfolios
-            .iter()
-            .filter(|portfolio| portfolio.notify_from.is_some())
-        {
-            if self.notify(lease, portfolio)? {
-                self.is_busy = true;
-                return Ok(());
-            }
+        if self.notify_next(lease, &portfolios)? {
+            self.is_busy = true;
+            return Ok(());
         }
         let Some(valuer) = self.context.models.valuer() else {
             return Ok(());
@@ -223,7 +222,7 @@ impl PortfolioLoop {
         Ok(())
     }
 
-    /// Leaves a portfolio unchanged until the portfolio, the model or a table changes.
+    /// Leaves a portfolio unchanged until the portfolio, the model or a table changes, or until the next upkeep.
     fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
         if let Error::Store(error) = error {
             return Err(error.into());
@@ -236,20 +235,21 @@ impl PortfolioLoop {
         Ok(())
     }
 
-    fn finish(&self, lease: &Lease, open: OpenValuation) -> Result<()> {
+    fn finish(&mut self, lease: &Lease, open: OpenValuation) -> Result<()> {
         let OpenValuation {
             portfolio,
             origin,
             output,
             valued,
             notifies,
-            valuation,
             ..
         } = open;
-        output.finish()?;
+        if let Err(error) = output.finish() {
+            return self.give_up(&portfolio, origin, error.into());
+        }
         let now = self.portfolios.clock.now();
         let consumption = Consumption::EstimatePropertyLite;
-        let charge = (valuation.wanted.value && valued > 0).then(|| LedgerEntry {
+        let charge = (valued > 0).then(|| LedgerEntry {
             request_id: Uuid::now_v7(),
             account_id: portfolio.account,
             key_id: NO_KEY,
@@ -282,6 +282,26 @@ impl PortfolioLoop {
             let _ = fs::remove_file(folder.join(values_file(unused)));
         }
         Ok(())
+    }
+
+    /// Notifies of changes of one of these portfolios; returns whether there was anything to do.
+    fn notify_next(&mut self, lease: &Lease, portfolios: &[Portfolio]) -> Result<bool> {
+        for portfolio in portfolios {
+            if portfolio.notify_from.is_none() || self.unread.contains(&portfolio.id) {
+                continue;
+            }
+            match self.notify(lease, portfolio) {
+                Ok(false) => {}
+                Ok(true) => return Ok(true),
+                Err(error @ Error::Store(_)) => return Err(error),
+                // The other portfolios do not wait for a file that cannot be read.
+                Err(error) => {
+                    tracing::error!(portfolio = %portfolio.id, %error, "cannot notify of the changes of a portfolio");
+                    self.unread.insert(portfolio.id);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Puts the changes of the next homes of a portfolio in the outbox; returns whether there was anything to do.
@@ -330,13 +350,15 @@ impl PortfolioLoop {
         Ok(true)
     }
 
-    /// Deletes folders that do not belong to a portfolio.
+    /// Deletes folders that do not belong to a portfolio, and lets what failed be tried again.
     fn keep_up(&mut self) -> Result<()> {
         let now = self.portfolios.clock.monotonic();
         if now < self.upkeep_at {
             return Ok(());
         }
         self.upkeep_at = now + UPKEEP_EVERY;
+        self.failed.clear();
+        self.unread.clear();
         let Ok(folders) = fs::read_dir(&self.portfolios.folder) else {
             return Ok(());
         };
@@ -409,12 +431,14 @@ impl OpenValuation {
             }
         };
         let valuation = &self.valuation;
-        let value = |row: usize, cells: HomeCells<'_>| {
-            let former = former.as_ref().and_then(|former| former.get(row));
-            valuation.value(cells, former)
-        };
+        let former_of = |row: usize| former.as_ref().and_then(|former| former.get(row));
+        let value = |row: usize, cells: HomeCells<'_>| valuation.value(cells, former_of(row));
         let homes: Vec<ValuedHome> = pool.install(|| with_rows(&batch, value))?;
-        self.valued += homes.iter().filter(|home| home.price.is_some()).count() as u64;
+        let is_estimated = |(row, home): &(usize, &ValuedHome)| {
+            let is_kept = !valuation.wanted.value && kept(former_of(*row)).is_some();
+            home.price.is_some() && !is_kept
+        };
+        self.valued += homes.iter().enumerate().filter(is_estimated).count() as u64;
         self.notifies |= homes.iter().any(|home| home.notifies);
         self.output.write(&to_batch(&homes)?)?;
         Ok(true)

@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use krilla::geom::Size;
 
 /// Maximum bytes of a logo.
 pub const LOGO_BYTES_MAX: usize = 256 * 1024;
@@ -40,7 +41,28 @@ pub enum LogoFormat {
 }
 
 impl Logo {
-    /// Reads a picture.
+    /// Reads a picture and embeds it in a page, as a report does, so that a damaged one is refused. CPU-bound: decodes the
+    /// picture.
+    ///
+    /// # Errors
+    /// As for [`Logo::read`], or its pixels are damaged.
+    pub fn checked(bytes: Vec<u8>) -> Result<Self, String> {
+        let logo = Self::read(bytes)?;
+        let image = logo.image()?;
+        let mut pdf = krilla::Document::new();
+        let mut page = pdf.start_page();
+        let mut surface = page.surface();
+        if let Some(size) = Size::from_wh(1.0, 1.0) {
+            surface.draw_image(image, size);
+        }
+        surface.finish();
+        page.finish();
+        pdf.finish()
+            .map_err(|_| "cannot be read: its pixels are damaged".to_owned())?;
+        Ok(logo)
+    }
+
+    /// Reads the head of a picture.
     ///
     /// # Errors
     /// It is not a PNG or JPEG file, or too large. The text continues after the name of the field.
@@ -108,5 +130,14 @@ mod tests {
         assert!(refusal.starts_with("cannot be read"), "{refusal}");
         let refusal = Logo::read(vec![0; LOGO_BYTES_MAX + 1]).unwrap_err();
         assert_eq!(refusal, "must be at most 256 KiB");
+    }
+    #[test]
+    fn a_picture_whose_pixels_are_cut_off_is_refused() {
+        let point = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+        let point = BASE64_STANDARD.decode(point).unwrap();
+        assert!(Logo::checked(point.clone()).is_ok());
+        // The end of the head, and the beginning of the pixels.
+        let refusal = Logo::checked(point[..45].to_vec()).unwrap_err();
+        assert!(refusal.starts_with("cannot be read"), "{refusal}");
     }
 }

@@ -352,7 +352,22 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
         refusal = json.dumps({"error": {"code": 10002, "message": none}})
         return route.fulfill(status=422, content_type="application/json", body=refusal)
 
+    shapes = []
+
+    def shape(route):
+        asked_for = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(route.request.url).query))
+        shapes.append(asked_for)
+        if asked_for["mode"] == "car":
+            none = "mode: isochrones are not available here: the setting geocoding.isochrones names no service"
+            refusal = json.dumps({"error": {"code": 10002, "message": none}})
+            return route.fulfill(status=422, content_type="application/json", body=refusal)
+        lon, lat = float(asked_for["lon"]), float(asked_for["lat"])
+        ring = [[lon - 0.01, lat - 0.01], [lon + 0.01, lat - 0.01], [lon, lat + 0.01], [lon - 0.01, lat - 0.01]]
+        found = json.dumps({"data": {"area": {"type": "Polygon", "coordinates": [ring]}}})
+        return route.fulfill(status=200, content_type="application/json", body=found)
+
     page.route("**/dvf/search", travel)
+    page.route("**/v2/protected/isochrones?*", shape)
     area.click()
     page.get_by_role("button", name="Click the point").click()
     expect(page.get_by_text("Click where the journey begins.")).to_be_visible()
@@ -369,6 +384,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(area).to_contain_text("10 min on foot")
     expect(page.get_by_text("The map still shows everything.")).to_be_visible()
     assert travels[-1]["minutes"] == 10, travels
+    until(page, lambda: shapes and shapes[-1]["minutes"] == "10", "the shape of what is within reach is not asked for")
     assert abs(travels[-1]["pin"]["lat"] - town["lat"]) < 0.001, (travels, town)
     assert not any("isochrone" in url for url in of_tiles), of_tiles
     page.unroute_all(behavior="wait")

@@ -14,7 +14,7 @@ import { reasonOf } from "../../src/console/refusals.js";
 import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy, textOf } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
 import { readTable } from "../../src/console/tablefile.js";
-import { isochroneOf, reachOf, reachText } from "../../src/console/traveltime.js";
+import { isochroneOf, reachOf, reachPath, reachText } from "../../src/console/traveltime.js";
 import { geometryOfHex } from "../../src/console/wkb.js";
 
 const found = (type, confidence) => ({
@@ -125,6 +125,7 @@ test("what is within reach is kept in the address and asked as the contract has 
   const reach = { mode: "walk", minutes: 10, lon: 3.5, lat: -44.51806 };
   assert.equal(reachText({ mode: "walk", minutes: "10", lon: "3.50000", lat: -44.518058 }), "reach:walk,10,3.5,-44.51806");
   assert.deepEqual(reachOf("reach:walk,10,3.5,-44.51806"), reach);
+  assert.equal(reachPath(reach), "/v2/protected/isochrones?lat=-44.51806&lon=3.5&minutes=10&mode=walk");
   assert.deepEqual(isochroneOf(reach), { isochrone: { pin: { lat: -44.51806, lon: 3.5 }, minutes: 10, mode: "walk" } });
   for (const other of [undefined, "", "@reach:car,15,3,44", "3,44;4,44;4,45", "reach:boat,15,3,44", "reach:car,15,3"]) assert.equal(reachOf(other), null, other);
 });

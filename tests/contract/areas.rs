@@ -212,7 +212,15 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
         let found = data(&service, Method::POST, path, &reached(15.0, "car")).await;
         assert_eq!(found, expected);
     }
+    // The client can draw what the search used.
+    let shape = "isochrones?lat=44.52&lon=3.5&minutes=15&mode=car";
+    let shape = data(&service, Method::GET, shape, &Value::Null).await;
+    assert_eq!(shape["data"], json!({"area": south()}));
     assert_eq!(portal.asked(REACHED), 1);
+    let nowhere = "isochrones?lat=91&lon=3.5&minutes=15&mode=car";
+    let (status, message) = refused(&service, Method::GET, nowhere, &Value::Null).await;
+    assert_eq!(status, 422);
+    assert_eq!(message, "lat: must be a number between -90 and 90");
 
     let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
     assert_eq!(status, 422);

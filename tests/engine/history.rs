@@ -11,7 +11,7 @@ use toise::contract::cursor::CursorKey;
 use toise::engine::{Budget, Engine};
 use toise::geocode::table;
 use toise::lake::{Lake, RowSink};
-use toise::opendata::history::Place;
+use toise::opendata::history::{EventKind, Place};
 use toise::opendata::request::{parse_history, parse_search};
 use toise::opendata::{Dataset, OpenData, dfi, dpe, dvf, rnb};
 
@@ -394,12 +394,15 @@ fn any_history_has_the_events_of_its_place_in_time_order() {
             );
             for shown in &page.events {
                 let record: Record = serde_json::from_slice(&shown.record).unwrap();
-                assert_eq!(id_of(shown.dataset, &record), shown.id);
-                let event = event(shown.dataset, shown.link.as_str(), &record);
+                let datasets = [Dataset::Dvf, Dataset::Dpe].into_iter();
+                let mut datasets = datasets.filter(|one| EventKind::of(*one) == shown.kind);
+                let dataset = datasets.next().unwrap();
+                assert_eq!(id_of(dataset, &record), shown.id);
+                let event = event(dataset, shown.link.as_str(), &record);
                 let date = shown.date().map(|date| date[..10].to_owned());
                 assert_eq!(date.unwrap_or_default(), event.1);
                 let is_attached = event.3 == "ADDRESS"
-                    && shown.dataset == Dataset::Dpe
+                    && dataset == Dataset::Dpe
                     && matches!(place, Place::Building(_));
                 assert_eq!(shown.score.is_some(), is_attached, "{id}");
                 found.push(event);

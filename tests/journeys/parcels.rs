@@ -65,10 +65,11 @@ fn import(data: &Path, folder: &Path) {
     }
 }
 
-/// Day, kind and link of each event, and the mutation or the number of its record.
+/// Day, kind and link of each event of open data, and the mutation or the number of its record.
 fn shown(history: &Value) -> Vec<[&str; 4]> {
     let events = history["events"].as_array().unwrap().iter();
     events
+        .filter(|event| event["kind"] == "SALE" || event["kind"] == "DIAGNOSTIC")
         .map(|event| {
             let record = &event["record"];
             let named = record["mutation_id"]
@@ -179,7 +180,7 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
         assert_eq!(shown(history), on_parcel);
         assert_eq!(
             (&history["total"], &history["hasMore"]),
-            (&json!(6), &json!(false))
+            (&json!(8), &json!(false))
         );
         assert!(history.get("cursor").is_none());
     }
@@ -191,6 +192,17 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
             properties["items"][0]["price"]["latest"]["value"], 150_000,
             "{properties}"
         );
+        // Their first sightings are the latest events.
+        let events = answer["data"]["events"].as_array().unwrap();
+        let [property, advert] = &events[events.len() - 2..] else {
+            panic!("{answer}");
+        };
+        for (event, kind) in [(property, "PROPERTY"), (advert, "ADVERT")] {
+            assert_eq!(event["kind"], kind, "{place}");
+            assert_eq!(event["link"], "ADDRESS");
+        }
+        assert_eq!(property["record"], properties["items"][0]);
+        assert_eq!(advert["record"], properties["items"][0]["adverts"][0]);
     }
     let (mut read, mut query) = (Vec::new(), String::new());
     let mut pages = 0;
@@ -257,9 +269,10 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let (_, answer) = json_of(&format!("parcels/{PARCEL}")).await;
     assert_eq!(answer["data"]["buildings"], of_house["buildings"]);
     assert_eq!(answer["data"]["events"][1]["link"], "BUILDING");
-    // The garage has no events, but is known.
+    // The garage has neither sales nor diagnostics, but is known.
     let (status, answer) = json_of("buildings/8XBEW7VVWG49").await;
-    assert_eq!((status, &answer["data"]["total"]), (200, &json!(0)));
+    assert_eq!((status, &answer["data"]["total"]), (200, &json!(2)));
+    assert!(shown(&answer["data"]).is_empty());
     assert_eq!(count("rnb", "ground_m2 > 150"), 1);
 
     // Changes of parcels.

@@ -102,6 +102,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         "webhooks": webhooks,
         "components": {
             "schemas": schemas,
+            "headers": responses::header_components(),
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": toise_service::admission::KEY_HEADER},
                 "bearer": {"type": "http", "scheme": "bearer", "description": "The same key, as a bearer token"},
@@ -210,6 +211,37 @@ fn error_schema() -> Value {
 mod tests {
     use super::*;
     use crate::resources;
+
+    #[test]
+    fn refusals_declare_their_headers_and_links_lead_to_operations() {
+        let document = document(resources::endpoints());
+        let paths = document["paths"].as_object().unwrap().values();
+        let operations: Vec<&Value> = paths
+            .flat_map(|path| path.as_object().unwrap().values())
+            .collect();
+        let ids: Vec<&Value> = operations.iter().map(|one| &one["operationId"]).collect();
+        let (mut checked, mut linked) = (0, 0);
+        for operation in &operations {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let headers = response["headers"].as_object().unwrap();
+                for reference in headers.values() {
+                    let target = reference["$ref"].as_str().unwrap();
+                    let target = document.pointer(target.trim_start_matches('#'));
+                    assert!(target.is_some_and(|header| header["schema"].is_object()));
+                }
+                assert!(headers.contains_key("x-request-id"));
+                assert_eq!(headers.contains_key("WWW-Authenticate"), status == "401");
+                let may_be_repeated = ["429", "503"].contains(&status.as_str());
+                assert_eq!(headers.contains_key("Retry-After"), may_be_repeated);
+                checked += 1;
+                for link in response["links"].as_object().into_iter().flatten() {
+                    assert!(ids.contains(&&link.1["operationId"]), "{link:?}");
+                    linked += 1;
+                }
+            }
+        }
+        assert!(checked > operations.len() && linked > 0);
+    }
 
     #[test]
     fn every_reference_resolves_and_every_endpoint_is_described() {

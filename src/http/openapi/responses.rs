@@ -10,28 +10,51 @@ use toise_contract::Fault;
 use toise_service::error::ApiError;
 use toise_transport::body::BodyError;
 
-fn response_headers(endpoint: &Endpoint) -> Value {
+/// Returns the components that describe the headers of responses, by name.
+pub(super) fn header_components() -> Value {
     let number =
         |about: &str| json!({"schema": {"type": "integer", "minimum": 0}, "description": about});
-    let mut headers = json!({
+    json!({
         "x-request-id": {"schema": {"type": "string", "format": "uuid"}, "description": "Identifies the request"},
-    });
+        "x-credits": number("Credits charged for this call"),
+        "RateLimit-Limit": number("Calls per second that the key may make"),
+        "RateLimit-Remaining": number("Calls that may still be made without waiting"),
+        "RateLimit-Reset": number("Seconds until the full rate is available again"),
+        "x-quota-used-percent": number("Percentage of the monthly quota used, if it is 75 or more"),
+        "Retry-After": number("Seconds after which the call may be repeated"),
+        "WWW-Authenticate": {"schema": {"type": "string"}, "description": "Schemes by which a key may be sent"},
+    })
+}
+
+/// Returns references to the headers of an endpoint's response with a status.
+fn headers(endpoint: &Endpoint, status: &str) -> Value {
+    let mut names = vec!["x-request-id"];
     if endpoint.is_protected() {
-        headers["x-credits"] = number("Credits charged for this call");
-        headers["RateLimit-Limit"] = number("Calls per second that the key may make");
-        headers["RateLimit-Remaining"] = number("Calls that may still be made without waiting");
-        headers["RateLimit-Reset"] = number("Seconds until the full rate is available again");
+        names.extend([
+            "x-credits",
+            "RateLimit-Limit",
+            "RateLimit-Remaining",
+            "RateLimit-Reset",
+        ]);
     }
     if endpoint.is_protected() && endpoint.counting != Counting::Free {
-        headers["x-quota-used-percent"] =
-            number("Percentage of the monthly quota used, if it is 75 or more");
+        names.push("x-quota-used-percent");
     }
-    headers
+    match status {
+        "401" => names.push("WWW-Authenticate"),
+        "429" | "503" => names.push("Retry-After"),
+        _ => {}
+    }
+    let references = names.into_iter().map(|name| {
+        let reference = json!({"$ref": format!("#/components/headers/{name}")});
+        (name.to_owned(), reference)
+    });
+    Value::Object(references.collect())
 }
 
 /// Returns every response of an endpoint, by status.
 pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
-    let mut success = json!({"description": "Success", "headers": response_headers(endpoint)});
+    let mut success = json!({"description": "Success"});
     if let Some((media_type, schema)) = &described.answer {
         success["content"] = json!({*media_type: {"schema": schema}});
         if let Some(example) = EXAMPLES.get(&described.id) {
@@ -55,6 +78,13 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
     }
     for (status, response) in &described.others {
         responses[*status] = response.clone();
+    }
+    if !described.links.is_empty() {
+        let links = described.links.iter().cloned();
+        responses[described.status]["links"] = Value::Object(links.collect());
+    }
+    for (status, response) in responses.as_object_mut().into_iter().flatten() {
+        response["headers"] = headers(endpoint, status);
     }
     responses
 }

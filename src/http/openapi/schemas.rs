@@ -10,7 +10,7 @@ use toise_contract::fields::schema::{
 };
 use toise_geocode::resolve::Precision;
 use toise_lake::schema::{ColumnKind, LATITUDE, LONGITUDE, RECORD};
-use toise_opendata::history::{DIAGNOSTIC, Link, SALE};
+use toise_opendata::history::{EventKind, Link};
 use toise_opendata::placing::{LOCATION_PRECISION, LOCATION_PRECISION_ABOUT};
 use toise_opendata::request::bodies::bodies;
 use toise_opendata::{Dataset, dpe, dvf};
@@ -40,16 +40,24 @@ pub(super) fn search_answer(dataset: Dataset) -> Value {
 
 /// Returns the schema of a page of the history of a parcel or of a building.
 pub(super) fn history() -> Value {
+    let records = [
+        "DvfRecord",
+        "DpeRecord",
+        "LiteProperty",
+        "LitePropertyAdvert",
+    ]
+    .map(reference);
     let event = record(json!({
-        "date?": instant("Day of the sale, or day on which the diagnostic was established"),
-        "kind": {"type": "string", "enum": [SALE, DIAGNOSTIC], "description": "Kind of the record"},
+        "date?": instant("Day of the sale, day on which the diagnostic was established, or day on which the \
+            property or the advert was first seen"),
+        "kind": {"type": "string", "enum": EventKind::NAMES, "description": "Kind of the record"},
         "link": {"type": "string", "enum": Link::NAMES,
             "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
                 this one was made from, or the building (on the parcel), or an address links it"},
         "score?": {"type": "number", "minimum": 0, "maximum": 1,
             "description": "For a diagnostic that names no building: how likely it is of this one"},
-        "record": {"anyOf": [reference("DvfRecord"), reference("DpeRecord")],
-            "description": "The record, as a search returns it"},
+        "record": {"anyOf": records,
+            "description": "The record, as a search returns it; properties and adverts in short form"},
     }));
     let ids =
         |about: &str| json!({"type": "array", "items": {"type": "string"}, "description": about});

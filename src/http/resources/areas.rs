@@ -1,4 +1,4 @@
-//! Stored areas: polygons that an account keeps under a name, for the `area` of its filters.
+//! Areas for the `area` of filters: polygons that an account keeps under a name, and the shape of an isochrone.
 
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -11,8 +11,11 @@ use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::areas::{self, AREAS_MAX, StoredArea};
 use toise_accounts::scopes::Scope;
 use toise_base::clock::iso;
-use toise_contract::fields::area;
-use toise_contract::fields::schema::{POLYGONS, instant, record, text};
+use toise_contract::Fault;
+use toise_contract::fields::schema::{POLYGONS, instant, parameters, record, text};
+use toise_contract::fields::{Field, FieldKind, area, read_query};
+use toise_contract::isochrone::{Isochrone, MINUTES_MAX, Mode};
+use toise_contract::query::pairs;
 use toise_contract::walk::JsonPath;
 use toise_service::error::ApiError;
 
@@ -21,7 +24,30 @@ const ONE: &str = "/v2/protected/areas/{name}";
 /// Name of the record in errors.
 const WHAT: &str = "area";
 
-/// The endpoints of stored areas.
+/// Names of the modes of travel.
+const MODES: [&str; 2] = [Mode::Car.as_str(), Mode::Walk.as_str()];
+
+/// The query of a request for the shape of an isochrone.
+static REACH: [Field; 4] = [
+    Field::required(
+        "lat",
+        FieldKind::Between(-90.0, 90.0),
+        "Latitude of the position where the way begins, degrees",
+    ),
+    Field::required(
+        "lon",
+        FieldKind::Between(-180.0, 180.0),
+        "Longitude of that position, degrees",
+    ),
+    Field::required(
+        "minutes",
+        FieldKind::Between(0.0, MINUTES_MAX),
+        "Time of travel, minutes; must be above 0",
+    ),
+    Field::required("mode", FieldKind::OneOf(&MODES), "By car or on foot"),
+];
+
+/// The endpoints of stored areas and of isochrones.
 pub const ENDPOINTS: &[Endpoint] = &[
     Endpoint::get(
         "/v2/protected/areas",
@@ -54,6 +80,13 @@ pub const ENDPOINTS: &[Endpoint] = &[
         |call| delete(call).boxed(),
     )
     .with_operation(delete_operation),
+    Endpoint::get(
+        "/v2/protected/isochrones",
+        Access::scoped(Scope::Search, "areas.isochrone"),
+        Effect::Reads,
+        |call| reach(call).boxed(),
+    )
+    .with_operation(reach_operation),
 ];
 
 fn list_operation() -> Operation {
@@ -82,6 +115,16 @@ fn delete_operation() -> Operation {
         .with_answer(enveloped(record(json!({"name": name_schema()}))))
 }
 
+fn reach_operation() -> Operation {
+    Operation::new("isochroneGet", "The area within reach of a position")
+        .with_description(
+            "The area that a filter with this isochrone uses, to draw it. It is kept for a day, like that of a filter. \
+             503 if the service that computes it does not answer",
+        )
+        .with_query(parameters(&REACH))
+        .with_answer(enveloped(record(json!({"area": reference(POLYGONS)}))))
+}
+
 fn name_schema() -> Value {
     text("Name of the area")
 }
@@ -99,6 +142,13 @@ fn area_schema() -> Value {
     schema["required"] = json!(["name", "createdAt", "updatedAt", "area"]);
     schema["properties"]["area"] = reference(POLYGONS);
     schema
+}
+
+/// `GET /v2/protected/isochrones`: the shape of an isochrone, from the service that filters ask too.
+async fn reach(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let question = parse_reach(&pairs(call.query)?)?;
+    let area = call.app.data.isochrones.area(&question, "mode").await?;
+    Ok(ApiResponse::data(json!({ WHAT: *area })))
 }
 
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
@@ -158,4 +208,54 @@ fn answer(area: &StoredArea) -> Result<ApiResponse, ApiError> {
     let mut data = about(area);
     data[WHAT] = serde_json::from_str(&area.geometry).map_err(ApiError::internal)?;
     Ok(ApiResponse::data(data))
+}
+
+/// Parses the query of a request for the shape of an isochrone, by the rules of filters.
+fn parse_reach(query: &[(String, String)]) -> Result<Isochrone, Fault> {
+    let mut values = read_query(query, &REACH)?;
+    let mut number = |name: &str| {
+        let text = values.take::<&str>(name).unwrap_or_default();
+        // What is no number is refused with the bounds.
+        text.parse::<f64>().map_or(Value::Null, Value::from)
+    };
+    let pin = json!({"lat": number("lat"), "lon": number("lon")});
+    let minutes = number("minutes");
+    let question = json!({"pin": pin, "minutes": minutes, "mode": values.word("mode")});
+    Isochrone::read(&question, JsonPath::Body).map_err(|fault| {
+        let path = fault.path.trim_start_matches("pin.");
+        // Swapped coordinates are a fault of both.
+        let parameter = if path == "pin" { "lat" } else { path };
+        Fault::new(parameter, fault.message.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_of_an_isochrone_is_read_or_refused_by_the_name_of_a_parameter() {
+        let read = |query: &str| {
+            let query = pairs(query).unwrap();
+            parse_reach(&query).map_err(|fault| fault.path)
+        };
+        let expected = Isochrone {
+            lat: 44.52,
+            lon: 3.5,
+            minutes: 15.0,
+            mode: Mode::Walk,
+        };
+        assert_eq!(read("lat=44.52&lon=3.5&minutes=15&mode=walk"), Ok(expected));
+        for (query, parameter) in [
+            ("lat=91&lon=3.5&minutes=15&mode=car", "lat"),
+            ("lat=NaN&lon=3.5&minutes=15&mode=car", "lat"),
+            ("lat=3.5&lon=44.52&minutes=15&mode=car", "lat"),
+            ("lat=44.52&lon=3.5&minutes=0&mode=car", "minutes"),
+            ("lat=44.52&lon=3.5&minutes=61&mode=car", "minutes"),
+            ("lat=44.52&lon=3.5&minutes=15&mode=boat", "mode"),
+            ("lat=44.52", "lon"),
+        ] {
+            assert_eq!(read(query), Err(parameter.to_owned()), "{query}");
+        }
+    }
 }

@@ -211,7 +211,7 @@ fn parse(body: &Value) -> Result<StoredLetterhead, Fault> {
     let logo = logo.map(|text| {
         let decoded = BASE64_STANDARD.decode(text.trim());
         let bytes = decoded.map_err(|_| Fault::new("logo", "must be base64"))?;
-        let logo = Logo::read(bytes).map_err(|reason| Fault::new("logo", reason))?;
+        let logo = Logo::checked(bytes).map_err(|reason| Fault::new("logo", reason))?;
         Ok::<_, Fault>(logo.bytes)
     });
     Ok(StoredLetterhead {

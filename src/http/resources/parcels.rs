@@ -1,5 +1,5 @@
-//! Parcels and buildings: what is known about one, in time order. Records are copied into responses as the tables store
-//! them.
+//! Parcels and buildings: what is known about one, in time order. Records of open data are copied into responses as the
+//! tables store them; properties and adverts are in short form.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::FutureExt;
@@ -9,19 +9,21 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Effect, Endpoint};
 use crate::openapi::Operation;
 use crate::openapi::admin::data_of;
-use crate::resources::properties::write_lite;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::cursor::CursorKey;
 use toise_contract::enums::EnumSearchRequestSortBy;
 use toise_contract::fields::schema::parameters;
 use toise_contract::filter::{Clause, ClauseTest, POSITION};
+use toise_contract::listings::codes::{FlxId, Timestamp};
 use toise_contract::listings::filters::{ListingSearch, PropertySearchRequest};
+use toise_contract::listings::{LiteProperty, Property};
 use toise_contract::query::pairs;
 use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
-use toise_opendata::history::{History, LINKS_MAX, Place};
-use toise_opendata::request::history::PAGE;
+use toise_estimate::model::days;
+use toise_opendata::history::{Event, EventKind, History, LINKS_MAX, Link, Place};
+use toise_opendata::request::history::{BUILDING, PAGE};
 use toise_opendata::request::parse_history;
 use toise_service::App;
 use toise_service::error::ApiError;
@@ -36,16 +38,23 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::ParcelsGetById)
     .with_operation(|| {
-        Operation::new("parcelHistory", "Sales and diagnostics of a parcel, in time order")
+        Operation::new(PARCEL_OPERATION, "What happened on a parcel, in time order")
             .with_description(format!(
                 "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
                  and sales of parcels that it was made from according to the documents of filiation; diagnostics \
                  whose address is on it according to the national address base, or whose building \
-                 is on it according to the register of buildings, superseded diagnostics included. At most \
-                 {LINKS_MAX} addresses and buildings count. 404 if nothing is known of the parcel"
+                 is on it according to the register of buildings, superseded diagnostics included; if the key may \
+                 search properties, the first sightings of at most {LISTED_MAX} properties whose adverts name an \
+                 address on it, and of these adverts. At most {LINKS_MAX} addresses and buildings count. 404 if nothing \
+                 is known of the parcel"
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
+            .with_link(
+                BUILDING_OPERATION,
+                BUILDING,
+                "/data/buildings/0/id_rnb",
+            )
     }),
     Endpoint::get(
         "/v2/protected/buildings/{id_rnb}",
@@ -55,24 +64,32 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::BuildingsGetById)
     .with_operation(|| {
-        Operation::new("buildingHistory", "Sales and diagnostics of a building, in time order")
+        Operation::new(BUILDING_OPERATION, "What happened in a building, in time order")
             .with_description(format!(
                 "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
                  register of buildings was imported, its parcels are those of the register, and diagnostics that \
                  name no building are those of the largest building at their address, with a score. Otherwise its \
                  parcels are those on which the addresses of its diagnostics are. A sale may be one of another \
-                 building on the same parcel. At most {LINKS_MAX} addresses and parcels count. 404 if nothing is \
-                 known of the building"
+                 building on the same parcel. If the key may search properties, the first sightings of at most \
+                 {LISTED_MAX} properties whose adverts name an address of the building, and of these adverts. At most \
+                 {LINKS_MAX} addresses and parcels count. 404 if nothing is known of the building"
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
     }),
 ];
 
+/// Identifier of the operation of a parcel in the OpenAPI document.
+pub(super) const PARCEL_OPERATION: &str = "parcelHistory";
+/// Identifier of the operation of a building.
+pub(super) const BUILDING_OPERATION: &str = "buildingHistory";
+
 /// Endpoint that a key without the scope must be granted to see properties.
 const PROPERTIES_SEARCH: &str = "properties.search.lite";
-/// Maximum properties of a response.
+/// Maximum properties in the list of a response.
 const PROPERTIES: usize = 20;
+/// Maximum properties whose first sighting is an event, and whose adverts are.
+const LISTED_MAX: usize = 200;
 /// Maximum difference between two positions of one address, degrees: about a metre.
 const SAME_DEG: f64 = 0.000_01;
 /// Bytes of a response in addition to its events.
@@ -112,14 +129,17 @@ async fn history(
     let may_search = call.key()?.allows(Scope::Search, PROPERTIES_SEARCH);
     call.on_pool(Load::Single, move |app, _, interrupt| {
         let found = app.data.open_data.history(&request, interrupt);
-        let found = found.map_err(ApiError::internal)?;
-        let positions = &found.place.positions;
-        let properties = if may_search {
-            properties_at(app, positions, interrupt)?
+        let mut found = found.map_err(ApiError::internal)?;
+        let listed = if may_search {
+            listed_at(app, &found.place.positions, interrupt)?
         } else {
             None
         };
-        if found.total == 0 && found.place.is_unknown() && properties.is_none() {
+        let properties = listed.map(|listed| {
+            found.add(&request, listed.events);
+            listed.properties
+        });
+        if found.total == 0 && found.place.is_unknown() {
             return Err(ApiError::NotFound(what));
         }
         page(&request.place, &found, properties, &cursors)
@@ -127,13 +147,21 @@ async fn history(
     .await
 }
 
-/// Returns the properties that were located at an address of the place, as JSON; `None` if there are none. An advert that
-/// names an address has exactly its position.
-fn properties_at(
+/// The properties at a place.
+struct Listed {
+    /// The first of them, and their number, as JSON.
+    properties: Vec<u8>,
+    /// Their first sightings, and those of their adverts.
+    events: Vec<Event>,
+}
+
+/// Returns the properties that were located at an address of the place; `None` if there are none. An advert that names an
+/// address has exactly its position.
+fn listed_at(
     app: &App,
     positions: &[(f64, f64)],
     interrupt: &Interrupt,
-) -> Result<Option<Vec<u8>>, ApiError> {
+) -> Result<Option<Listed>, ApiError> {
     if positions.is_empty() {
         return Ok(None);
     }
@@ -154,7 +182,7 @@ fn properties_at(
         },
         sort_by: EnumSearchRequestSortBy::FirstSeenAt,
         descending: false,
-        size: PROPERTIES,
+        size: LISTED_MAX,
         after: None,
     };
     let page = app.data.properties.search(&request, interrupt)?;
@@ -163,15 +191,40 @@ fn properties_at(
     }
     let keys: Vec<_> = page.items.iter().map(|found| found.key).collect();
     let records = app.data.properties.listings().properties_by_key(&keys)?;
-    let mut bytes = Vec::from(br#"{"items":["#);
+    let mut properties = Vec::from(br#"{"items":["#);
+    let mut events = Vec::new();
     for (nth, record) in records.into_iter().enumerate() {
-        if nth > 0 {
-            bytes.push(b',');
+        let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+        let lite = LiteProperty::from(&property);
+        let text = serde_json::to_vec(&lite).map_err(ApiError::internal)?;
+        if nth < PROPERTIES {
+            if nth > 0 {
+                properties.push(b',');
+            }
+            properties.extend_from_slice(&text);
         }
-        write_lite(&record, &mut bytes)?;
+        let seen = property.meta.and_then(|meta| meta.first_seen_at);
+        events.push(sighting(EventKind::Property, property.flx_id, seen, text));
+        for (advert, short) in property.adverts.iter().zip(&lite.adverts) {
+            let text = serde_json::to_vec(short).map_err(ApiError::internal)?;
+            let (id, seen) = (advert.flx_id, advert.first_seen_at);
+            events.push(sighting(EventKind::Advert, id, seen, text));
+        }
     }
-    bytes.extend_from_slice(format!(r#"],"count":{}}}"#, page.count).as_bytes());
-    Ok(Some(bytes))
+    properties.extend_from_slice(format!(r#"],"count":{}}}"#, page.count).as_bytes());
+    Ok(Some(Listed { properties, events }))
+}
+
+/// Returns the event of a first sighting.
+fn sighting(kind: EventKind, id: Option<FlxId>, seen: Option<Timestamp>, text: Vec<u8>) -> Event {
+    Event {
+        kind,
+        day: seen.map(|seen| days(seen.get().date_naive())),
+        link: Link::Address,
+        score: None,
+        id: id.map_or_else(String::new, |id| id.0.to_string()),
+        record: text.into(),
+    }
 }
 
 fn page(
@@ -211,7 +264,7 @@ fn page(
     }
     bytes.put_slice(br#""events":["#);
     for (nth, event) in found.events.iter().enumerate() {
-        let (kind, link) = (event.kind(), event.link.as_str());
+        let (kind, link) = (event.kind.as_str(), event.link.as_str());
         if nth > 0 {
             bytes.put_u8(b',');
         }

@@ -209,7 +209,7 @@ fn page(
 }
 
 /// Writes a property in short form.
-pub(super) fn write_lite(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
+fn write_lite(record: &[u8], to: &mut Vec<u8>) -> Result<(), ApiError> {
     let property: Property = serde_json::from_slice(record).map_err(ApiError::internal)?;
     serde_json::to_writer(to, &LiteProperty::from(&property)).map_err(ApiError::internal)
 }

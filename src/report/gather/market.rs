@@ -9,6 +9,7 @@ use crate::model::{PlaceMarket, PricePath, QuarterPrice, ReportedHome};
 use toise_engine::cancellation::Interrupt;
 use toise_estimate::{HomeClass, model};
 use toise_geo::departments;
+use toise_geo::places::DIVIDED_CITIES;
 use toise_market::MarketRequest;
 use toise_market::period::Division;
 use toise_market::place::Level;
@@ -50,6 +51,8 @@ impl Reporter {
         };
         let of_commune = self.market.report(&commune, interrupt)?;
         let of_department = self.market.report(&department, interrupt)?;
+        // Without its arrondissement, a city has a row for each of them, and none for itself.
+        let is_divided = DIVIDED_CITIES.contains(&home.insee_code.as_str());
         let mut paths = Vec::new();
         for (level, name, report) in [
             ("commune", home.commune.as_str(), &of_commune),
@@ -60,13 +63,17 @@ impl Reporter {
             ),
         ] {
             let quarters = quarters(&report.rows);
-            if !quarters.is_empty() {
+            let is_of_parts = is_divided && level == "commune";
+            if !quarters.is_empty() && !is_of_parts {
                 paths.push(PricePath {
                     level,
                     name: name.to_owned(),
                     quarters,
                 });
             }
+        }
+        if is_divided {
+            return Ok((paths, None));
         }
         let (from, to) = last_year(&of_department.rows);
         let whole = MarketRequest {

@@ -147,7 +147,7 @@ class AsyncClient:
     def parcel(
         self, parcel_id: str, *, limit: int | None = None
     ) -> AsyncPages[types.PlaceHistoryEventsItem]:
-        """Returns the sales and diagnostics of a cadastral parcel, oldest first, page by page.
+        """Returns sales, diagnostics, properties and adverts of a cadastral parcel, oldest first, page by page.
 
         Args:
             parcel_id: its identifier, 14 characters.
@@ -158,7 +158,7 @@ class AsyncClient:
     def building(
         self, id_rnb: str, *, limit: int | None = None
     ) -> AsyncPages[types.PlaceHistoryEventsItem]:
-        """Returns the sales and diagnostics of a building, oldest first, page by page.
+        """Returns sales, diagnostics, properties and adverts of a building, oldest first, page by page.
 
         Args:
             id_rnb: its identifier in the national register of buildings, 12 characters.

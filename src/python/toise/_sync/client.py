@@ -148,7 +148,7 @@ class Client:
     def parcel(
         self, parcel_id: str, *, limit: int | None = None
     ) -> Pages[types.PlaceHistoryEventsItem]:
-        """Returns the sales and diagnostics of a cadastral parcel, oldest first, page by page.
+        """Returns sales, diagnostics, properties and adverts of a cadastral parcel, oldest first, page by page.
 
         Args:
             parcel_id: its identifier, 14 characters.
@@ -159,7 +159,7 @@ class Client:
     def building(
         self, id_rnb: str, *, limit: int | None = None
     ) -> Pages[types.PlaceHistoryEventsItem]:
-        """Returns the sales and diagnostics of a building, oldest first, page by page.
+        """Returns sales, diagnostics, properties and adverts of a building, oldest first, page by page.
 
         Args:
             id_rnb: its identifier in the national register of buildings, 12 characters.
