@@ -313,6 +313,8 @@ __all__ = [
     "IncomingTypeParking",
     "InseeCode",
     "IrisCode",
+    "IsochroneGetAnswer",
+    "IsochroneGetAnswerData",
     "Job",
     "JobsListAnswer",
     "KeptApart",
@@ -1528,8 +1530,10 @@ class PlaceHistoryEventsItem(TypedDict):
     """`PlaceHistoryEventsItem` of the contract."""
 
     date: NotRequired[str]
-    """Day of the sale, or day on which the diagnostic was established."""
-    kind: Literal["SALE", "DIAGNOSTIC"]
+    """Day of the sale, day on which the diagnostic was established, or day on which the property or the advert was
+    first seen.
+    """
+    kind: Literal["SALE", "DIAGNOSTIC", "PROPERTY", "ADVERT"]
     """Kind of the record."""
     link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS"]
     """Why the record belongs to the place: it names the parcel (of the building), a parcel that this one was made from,
@@ -1537,8 +1541,8 @@ class PlaceHistoryEventsItem(TypedDict):
     """
     score: NotRequired[float]
     """For a diagnostic that names no building: how likely it is of this one."""
-    record: DvfRecord | DpeRecord
-    """The record, as a search returns it."""
+    record: DvfRecord | DpeRecord | LiteProperty | LitePropertyAdvert
+    """The record, as a search returns it; properties and adverts in short form."""
 
 
 class AccountRequest(TypedDict):
@@ -1588,7 +1592,7 @@ class AccountWithSecret(TypedDict):
     """
 
 
-Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.test", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics", "admin.findings"]
+Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin", "properties.search", "properties.search.lite", "properties.count", "properties.similars", "properties.get", "properties.by_advert", "properties.many", "properties.url", "properties.check", "properties.report", "adverts.get", "adverts.url", "adverts.check", "adverts.report", "areas.list", "areas.get", "areas.put", "areas.delete", "areas.isochrone", "layers.list", "alerts.create", "alerts.create_many", "alerts.list", "alerts.get", "alerts.update", "alerts.delete", "alerts.activate", "alerts.history", "alerts.deliveries", "alerts.test", "alerts.replay", "alerts.preview", "estimate.property.lite", "estimate.property.lite.many", "estimate.rent", "reports.home", "reports.letterhead.get", "reports.letterhead.put", "reports.letterhead.delete", "portfolios.list", "portfolios.get", "portfolios.put", "portfolios.delete", "opendata.dpe.search", "opendata.dpe.match", "opendata.dpe.match_many", "opendata.dvf.search", "opendata.dvf.match", "opendata.dvf.match_many", "parcels.get", "buildings.get", "geocoding.search", "geocoding.reverse", "geocoding.batch", "geocoding.csv", "geocoding.reverse_csv", "geocoding.projects.create", "geocoding.projects.pipeline", "geocoding.projects.input", "geocoding.projects.start", "geocoding.projects.get", "geocoding.projects.output", "geocoding.projects.delete", "analytics.property.search", "analytics.market", "sql.query", "tiles.set", "tiles.get", "admin.adverts", "admin.accounts.list", "admin.accounts.create", "admin.accounts.get", "admin.secrets.rotate", "admin.webhook_keys.rotate", "admin.keys.list", "admin.keys.create", "admin.keys.update", "admin.keys.revoke", "admin.usage", "admin.audit", "admin.alerts.list", "admin.alerts.get", "admin.alerts.dead_letters", "admin.alerts.retry", "admin.properties.candidates", "admin.properties.merge", "admin.properties.keep_apart", "admin.properties.split", "admin.erasures", "admin.reports", "admin.model", "admin.jobs", "admin.metrics", "admin.findings"]
 """A scope, which opens every endpoint of its part of the service, or a single endpoint."""
 
 
@@ -6194,6 +6198,18 @@ class AreasDeleteAnswerData(TypedDict):
 
     name: str
     """Name of the area."""
+
+
+class IsochroneGetAnswer(TypedDict):
+    """`IsochroneGetAnswer` of the contract."""
+
+    data: IsochroneGetAnswerData
+
+
+class IsochroneGetAnswerData(TypedDict):
+    """`IsochroneGetAnswerData` of the contract."""
+
+    area: Polygons
 
 
 class LayersListAnswer(TypedDict):
