@@ -1,6 +1,6 @@
 //! Documentation of endpoints that does not follow from their other fields.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Media type of JSON.
 pub(crate) const JSON: &str = "application/json";
@@ -30,8 +30,6 @@ pub struct Operation {
     pub failures: Vec<Failure>,
     /// Responses other than a plain error, by status; they replace an error with that status.
     pub others: Vec<(&'static str, Value)>,
-    /// Links from the response to other operations, by name.
-    pub links: Vec<(String, Value)>,
     /// Whether it can only fail with [`Operation::others`].
     pub has_only_listed_failures: bool,
 }
@@ -64,7 +62,6 @@ impl Operation {
             alternatives: Vec::new(),
             failures: Vec::new(),
             others: Vec::new(),
-            links: Vec::new(),
             has_only_listed_failures: false,
         }
     }
@@ -131,14 +128,6 @@ impl Operation {
     /// Adds a response with another status.
     pub fn or_answering(mut self, status: &'static str, response: Value) -> Self {
         self.others.push((status, response));
-        self
-    }
-
-    /// Adds a link: a value of the response, at a JSON pointer, is a parameter of another operation.
-    pub fn with_link(mut self, operation: &str, parameter: &str, pointer: &str) -> Self {
-        let value = format!("$response.body#{pointer}");
-        let link = json!({"operationId": operation, "parameters": {parameter: value}});
-        self.links.push((operation.to_owned(), link));
         self
     }
 }

@@ -213,14 +213,13 @@ mod tests {
     use crate::resources;
 
     #[test]
-    fn refusals_declare_their_headers_and_links_lead_to_operations() {
+    fn refusals_declare_their_headers() {
         let document = document(resources::endpoints());
         let paths = document["paths"].as_object().unwrap().values();
         let operations: Vec<&Value> = paths
             .flat_map(|path| path.as_object().unwrap().values())
             .collect();
-        let ids: Vec<&Value> = operations.iter().map(|one| &one["operationId"]).collect();
-        let (mut checked, mut linked) = (0, 0);
+        let mut checked = 0;
         for operation in &operations {
             for (status, response) in operation["responses"].as_object().unwrap() {
                 let headers = response["headers"].as_object().unwrap();
@@ -234,13 +233,9 @@ mod tests {
                 let may_be_repeated = ["429", "503"].contains(&status.as_str());
                 assert_eq!(headers.contains_key("Retry-After"), may_be_repeated);
                 checked += 1;
-                for link in response["links"].as_object().into_iter().flatten() {
-                    assert!(ids.contains(&&link.1["operationId"]), "{link:?}");
-                    linked += 1;
-                }
             }
         }
-        assert!(checked > operations.len() && linked > 0);
+        assert!(checked > operations.len());
     }
 
     #[test]

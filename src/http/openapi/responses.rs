@@ -79,10 +79,6 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
     for (status, response) in &described.others {
         responses[*status] = response.clone();
     }
-    if !described.links.is_empty() {
-        let links = described.links.iter().cloned();
-        responses[described.status]["links"] = Value::Object(links.collect());
-    }
     for (status, response) in responses.as_object_mut().into_iter().flatten() {
         response["headers"] = headers(endpoint, status);
     }

@@ -14,7 +14,6 @@ use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Operation, enveloped, reference, type_name};
-use crate::resources::parcels::{BUILDING_OPERATION, PARCEL_OPERATION};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -23,7 +22,6 @@ use toise_engine::pool::Load;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::Resolved;
 use toise_opendata::request::address::{ADDRESS_PATH, PLACE_PATH};
-use toise_opendata::request::history;
 use toise_opendata::request::{parse_match, parse_match_many, parse_search};
 use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, SearchAnswer, score,
@@ -90,17 +88,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
 ];
 
 fn search_operation(dataset: Dataset) -> Operation {
-    let (operation, parameter, pointer) = match dataset {
-        Dataset::Dpe => (BUILDING_OPERATION, history::BUILDING, "/data/0/id_rnb"),
-        Dataset::Dvf => (PARCEL_OPERATION, history::PARCEL, "/data/0/parcel_ids/0"),
-    };
     Operation::new(
         id(dataset, "Search"),
         format!("Filtered, sorted list of {}", of(dataset)),
     )
     .with_request(schema(dataset, "SearchRequest"))
     .with_answer(schema(dataset, "SearchAnswer"))
-    .with_link(operation, parameter, pointer)
 }
 
 fn match_operation(dataset: Dataset) -> Operation {

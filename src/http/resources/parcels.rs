@@ -23,7 +23,7 @@ use toise_engine::cancellation::Interrupt;
 use toise_engine::pool::Load;
 use toise_estimate::model::days;
 use toise_opendata::history::{Event, EventKind, History, LINKS_MAX, Link, Place};
-use toise_opendata::request::history::{BUILDING, PAGE};
+use toise_opendata::request::history::PAGE;
 use toise_opendata::request::parse_history;
 use toise_service::App;
 use toise_service::error::ApiError;
@@ -38,7 +38,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::ParcelsGetById)
     .with_operation(|| {
-        Operation::new(PARCEL_OPERATION, "What happened on a parcel, in time order")
+        Operation::new("parcelHistory", "What happened on a parcel, in time order")
             .with_description(format!(
                 "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
                  and sales of parcels that it was made from according to the documents of filiation; diagnostics \
@@ -50,11 +50,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
-            .with_link(
-                BUILDING_OPERATION,
-                BUILDING,
-                "/data/buildings/0/id_rnb",
-            )
     }),
     Endpoint::get(
         "/v2/protected/buildings/{id_rnb}",
@@ -64,7 +59,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     )
     .counted_as(Consumption::BuildingsGetById)
     .with_operation(|| {
-        Operation::new(BUILDING_OPERATION, "What happened in a building, in time order")
+        Operation::new("buildingHistory", "What happened in a building, in time order")
             .with_description(format!(
                 "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
                  register of buildings was imported, its parcels are those of the register, and diagnostics that \
@@ -78,11 +73,6 @@ pub const ENDPOINTS: &[Endpoint] = &[
             .with_answer(data_of("PlaceHistory"))
     }),
 ];
-
-/// Identifier of the operation of a parcel in the OpenAPI document.
-pub(super) const PARCEL_OPERATION: &str = "parcelHistory";
-/// Identifier of the operation of a building.
-pub(super) const BUILDING_OPERATION: &str = "buildingHistory";
 
 /// Endpoint that a key without the scope must be granted to see properties.
 const PROPERTIES_SEARCH: &str = "properties.search.lite";
