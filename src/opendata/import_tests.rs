@@ -335,6 +335,27 @@ fn bad_rows_are_counted_and_the_others_imported() {
 }
 
 #[test]
+fn a_parcel_that_a_spreadsheet_rounded_is_left_out_of_the_sale() {
+    let row = |parcel: &str| {
+        format!("m1;2023-01-05;1;Vente;90000;1;;RUE A;;83137;;{parcel};;;;0;Maison;50;3;;;;")
+    };
+    let imported = |parcel: &str| {
+        let text = format!("{}{}\n", GEO.replace(',', ";"), row(parcel));
+        dvf(text.as_bytes())
+    };
+    let (without, _) = imported("");
+    for rounded in ["8,31E+13", "8.3137E+13", "83137000CY06"] {
+        let (records, report) = imported(rounded);
+        assert_eq!(records, without, "{rounded}");
+        let left_out = &report.files[0].read.reading.left_out.0["parcel unreadable"];
+        assert_eq!(left_out.examples[0].value, rounded);
+        assert_eq!(left_out.examples[0].column, "id_parcelle");
+    }
+    let (records, _) = imported("83137000cy0616");
+    assert_eq!(records[0]["parcel_ids"][0], "83137000CY0616");
+}
+
+#[test]
 fn a_serial_number_in_place_of_a_day_is_named() {
     let (_, report) = geo(&[
         "m1,44931,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",

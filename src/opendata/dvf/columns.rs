@@ -283,7 +283,7 @@ pub fn commune_code<'a>(form: DvfForm, department: &str, commune: &'a str) -> Co
 
 /// Builds the 14-character parcel code from the tax office's parts; empty without a plan number or a full commune code.
 pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
-    let (prefix, section, plan) = (padded(prefix, 3), section.trim(), padded(plan, 4));
+    let (prefix, section, plan) = (padded(prefix, 3), padded(section, 2), padded(plan, 4));
     if plan.is_empty() || commune.len() != 5 {
         return String::new();
     }
@@ -342,6 +342,7 @@ mod tests {
         assert_eq!(commune_code(DvfForm::Geo, "83", "83137"), "83137");
         assert_eq!(parcel_code("83137", "", "CY", "616"), "83137000CY0616");
         assert_eq!(parcel_code("01053", "12", "A", "7"), "010530120A0007");
+        assert_eq!(parcel_code("67482", "", "1.0", "23.0"), "67482000010023");
         assert_eq!(parcel_code("01053", "", "A", ""), "");
     }
 
