@@ -233,6 +233,22 @@ impl DvfColumns {
         }
     }
 
+    /// Returns a note about a file without the columns that separate the sales of one day and price; `None` if it has one.
+    pub fn separation_note(&self) -> Option<String> {
+        if self.has(DvfField::Mutation) || self.has(DvfField::Disposition) {
+            return None;
+        }
+        let disposition = self.name(DvfField::Disposition);
+        let columns = match self.form {
+            DvfForm::Geo => format!("id_mutation and {disposition}"),
+            DvfForm::Raw => disposition.to_owned(),
+        };
+        Some(format!(
+            "no column {columns}: several sales of one day, price and section may have become one; export the column if \
+             the source has it"
+        ))
+    }
+
     /// Returns the position of a field's column in the file; `None` if the file has no such column.
     pub fn position(&self, field: DvfField) -> Option<usize> {
         self.positions[field as usize]
@@ -328,6 +344,36 @@ mod tests {
             form(&[&raw[..], &["section", "adresse_numero"]].concat()),
             DvfForm::Geo
         );
+    }
+
+    #[test]
+    fn a_file_without_the_columns_that_separate_sales_has_a_note() {
+        let note = |names: &str| {
+            let geo = format!(
+                "date_mutation,nature_mutation,valeur_fonciere,code_commune,type_local,{names}"
+            );
+            let header = Header::new(geo.split(',').map(str::to_owned).collect());
+            DvfColumns::find(&header, "x.csv")
+                .unwrap()
+                .separation_note()
+        };
+        let missing = note("id_parcelle").unwrap();
+        assert!(
+            missing.contains("id_mutation and numero_disposition"),
+            "{missing}"
+        );
+        let missing = note("section,code_departement").unwrap();
+        assert!(
+            missing.starts_with("no column no_disposition:"),
+            "{missing}"
+        );
+        for names in [
+            "id_mutation",
+            "numero_disposition",
+            "no_disposition,code_departement",
+        ] {
+            assert_eq!(note(names), None, "{names}");
+        }
     }
 
     #[test]
