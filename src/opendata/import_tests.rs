@@ -100,6 +100,39 @@ fn a_house_repeated_for_each_of_its_lands_is_one_house() {
 }
 
 #[test]
+fn a_dwelling_repeated_for_one_use_of_its_parcel_may_be_several() {
+    let row = |lot: u8, land: &str| {
+        let lot = if lot == 0 {
+            String::new()
+        } else {
+            lot.to_string()
+        };
+        format!(
+            "m1,2023-01-05,1,Vente,500000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,{lot},,0,Appartement,40,2,{land},5.2,46.2"
+        )
+    };
+    let imported = |lands: &[&str], lot: u8| {
+        let rows: Vec<String> = lands.iter().map(|land| row(lot, land)).collect();
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let (records, report) = geo(&rows);
+        let unclear: u64 = report.unclear_sales.values().map(|one| one.count).sum();
+        let per_m2 = records[0].get("price_per_m2_living_eur").cloned();
+        (
+            records.len(),
+            records[0]["is_sold_together"] == true,
+            per_m2,
+            unclear,
+        )
+    };
+    let one_flat = (1, false, Some(Value::from(12_500)), 0);
+    assert_eq!(imported(&["S,400", "J,150"], 0), one_flat);
+    assert_eq!(imported(&["S,400", "S,400"], 7), one_flat);
+    for lands in [&["S,400", "S,400", "J,150", "J,150"][..], &[",", ","]] {
+        assert_eq!(imported(lands, 0), (1, true, None, 1), "{lands:?}");
+    }
+}
+
+#[test]
 fn several_dwellings_are_summed_and_have_no_price_per_metre() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,1,,1,Appartement,40,2,,,,",
