@@ -163,6 +163,23 @@ fn values_outside_official_lists_are_counted_and_kept() {
     assert!(serde_json::to_value(&report).unwrap()["unlisted_values"]["etiquette_dpe"]["Z"] == 1);
 }
 
+#[test]
+fn values_of_official_lists_get_their_official_spelling() {
+    let table = Table::new();
+    table.import(FULL, false);
+    let before = table.text("A");
+    let spelled =
+        FULL.replacen("A,2024", " A ,2024", 1)
+            .replacen(",D,C,maison,", ", d ,c, Maison,", 1);
+    let (outcome, report) = table.import(&spelled, false);
+    assert_eq!(
+        (outcome.replaced, outcome.unchanged, outcome.total),
+        (0, 2, 2)
+    );
+    assert_eq!(table.text("A"), before);
+    assert!(report.unlisted_values.is_empty());
+}
+
 /// Imports the real diagnostics of Lozère, then a file with three of their columns and other labels: only these labels
 /// change.
 #[test]

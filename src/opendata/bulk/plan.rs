@@ -20,7 +20,7 @@ use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
-use crate::source::cell::{place_code, plain_name};
+use crate::source::cell::{listed_value, place_code};
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
@@ -284,17 +284,14 @@ impl PortfolioPlan {
 /// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
 /// the same class, such as `Appartement` for `Appt` or `T2`. A cell that means none stays as it is.
 fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
-    if allowed.contains(&cell) {
-        return cell;
-    }
-    let plain = plain_name(cell);
-    let same = allowed.iter().find(|value| plain_name(value) == plain);
     let of_class = || {
         let class = words::asset_class(cell)?;
-        let mut allowed = allowed.iter();
+        let mut allowed = allowed.iter().copied();
         allowed.find(|value| words::asset_class(value) == Some(class))
     };
-    same.or_else(of_class).map_or(cell, |value| *value)
+    listed_value(cell, allowed)
+        .or_else(of_class)
+        .unwrap_or(cell)
 }
 
 /// Converts a cell to the type of its field; a cell that cannot be converted stays text, which validation rejects.

@@ -270,6 +270,17 @@ pub fn plain_name(name: &str) -> String {
     plain.trim_matches('_').to_owned()
 }
 
+/// Returns the value of a list that a cell spells: the same in any case and with or without accents. `None` if the list has
+/// no such value.
+pub fn listed_value(cell: &str, list: &[&'static str]) -> Option<&'static str> {
+    let mut values = list.iter().copied();
+    let same = values.clone().find(|value| *value == cell);
+    same.or_else(|| {
+        let plain = plain_name(cell);
+        values.find(|value| plain_name(value) == plain)
+    })
+}
+
 /// Removes accents and straightens apostrophes; keeps upper and lower case.
 pub fn without_accents(text: &str) -> String {
     text.nfd()
