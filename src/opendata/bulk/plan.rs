@@ -238,11 +238,11 @@ impl PortfolioPlan {
         let mut targets = Map::new();
         let mut size = self.size.map(Value::from);
         for (column, field) in &self.fields {
-            let cell = block.cell(row, *column).trim();
+            let cell = spelled(block.cell(row, *column).trim(), field.allowed);
             if cell.is_empty() {
                 continue;
             }
-            let value = value(spelled(cell, field.allowed), field.cell);
+            let value = value(cell, field.cell);
             match field.slot {
                 BodySlot::Filter(name) => {
                     filters.insert(name.into(), value);
@@ -282,7 +282,8 @@ impl PortfolioPlan {
 }
 
 /// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
-/// the same class, such as `Appartement` for `Appt` or `T2`. A cell that means none stays as it is.
+/// the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A cell that means none
+/// stays as it is.
 fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
     let of_class = || {
         let class = words::asset_class(cell)?;
@@ -340,7 +341,7 @@ pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dpe::BUILDING_TYPES;
+    use crate::dpe::{BUILDING_TYPES, CLASSES};
     use crate::dvf::PROPERTY_TYPES;
     use crate::source::Header;
     use std::path::PathBuf;
@@ -409,5 +410,8 @@ mod tests {
         assert_eq!(spelled("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
         assert_eq!(spelled("Yourte", &PROPERTY_TYPES), "Yourte");
         assert_eq!(spelled("T2", &[]), "T2");
+        assert_eq!(spelled("d (180)", &CLASSES), "D");
+        assert_eq!(spelled("Vierge", &CLASSES), "");
+        assert_eq!(spelled("H", &CLASSES), "H");
     }
 }

@@ -289,15 +289,18 @@ impl PublishedColumnBuilder {
         findings: &mut ConversionFindings,
     ) {
         let name = all()[self.index].name;
-        let value = row.value(self.index);
+        let cell = row.value(self.index);
+        let listed = self.official.and_then(|list| listed_value(cell, list));
+        let value = listed.unwrap_or(cell);
+        let mut drop_value = |reason: &'static str| {
+            findings.drop_value(reason, &row.place(file, name), cell);
+        };
         if value.is_empty() {
+            if !cell.is_empty() {
+                drop_value("diagnostic without a class");
+            }
             return self.values.append_null();
         }
-        let listed = self.official.and_then(|list| listed_value(value, list));
-        let value = listed.unwrap_or(value);
-        let mut drop_value = |reason: &'static str| {
-            findings.drop_value(reason, &row.place(file, name), value);
-        };
         let text = match &mut self.values {
             DpeColumnBuilder::Text(values) => {
                 values.append_value(value);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use chrono::Datelike;
 use toise_input::number::{self, LoneSeparator};
-use toise_input::quantity;
+use toise_input::{quantity, words};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -270,12 +270,15 @@ pub fn plain_name(name: &str) -> String {
     plain.trim_matches('_').to_owned()
 }
 
-/// Returns the value of a list that a cell spells: the same in any case and with or without accents. `None` if the list has
-/// no such value.
+/// Returns the value of a list that a cell spells: the same in any case and with or without accents; of the classes of
+/// diagnostics, the one that [`words::energy_class`] reads. `None` if the list has no such value.
 pub fn listed_value(cell: &str, list: &[&'static str]) -> Option<&'static str> {
     let mut values = list.iter().copied();
     let same = values.clone().find(|value| *value == cell);
     same.or_else(|| {
+        if list == words::ENERGY_CLASSES {
+            return words::energy_class(cell);
+        }
         let plain = plain_name(cell);
         values.find(|value| plain_name(value) == plain)
     })
