@@ -100,7 +100,7 @@ pub fn day(cell: &str) -> Option<i32> {
             let day = toise_input::day::read(cell)?;
             days_from_civil(day.year(), day.month(), day.day())
         })
-        .or_else(|| day_of_milliseconds(cell.trim()))
+        .or_else(|| day_of_milliseconds(whole(cell)))
 }
 
 /// Parses the milliseconds since 1970-01-01 at which a day begins in UTC.
@@ -350,7 +350,9 @@ mod tests {
         assert_eq!(day("2023-01-04T23:30:00Z"), day("2023-01-04"));
         assert_eq!(day("5/1/2023"), day("2023-01-05"));
         assert_eq!(day("05-janv.-2023"), day("2023-01-05"));
-        assert_eq!(day("1672876800000"), day("2023-01-05"));
+        for number in ["1672876800000", "1672876800000.0", "20230105", "20230105.0"] {
+            assert_eq!(day(number), day("2023-01-05"), "{number}");
+        }
         for wrong in [
             "",
             "2023-02-30",
