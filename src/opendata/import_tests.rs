@@ -452,7 +452,7 @@ fn damaged_files_give_one_error_with_its_location() {
     let ragged = format!("{GEO}{row}m1,2023-01-05,1,Vente\n");
     let zero = text.replacen("Maison", "Mai\0on", 1);
     for (bytes, expected) in [
-        (&gzip[..gzip.len() / 2], "truncated"),
+        (&gzip[..gzip.len() / 2], ": the file is cut off"),
         (
             ragged.as_bytes(),
             "f, line 3, column \"valeur_fonciere\": the row has 4 cells",
@@ -462,7 +462,7 @@ fn damaged_files_give_one_error_with_its_location() {
             "f, line 1, column \"date_mutation\"",
         ),
         (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
-        (b"PK\x03\x04", "zip"),
+        (b"PK\x03\x04", "zip archive (incomplete download?)"),
         (b"", "empty"),
         (zero.as_bytes(), "binary data"),
         (br#"{"results":[{"id_mutation":"1""#, "cut off"),
