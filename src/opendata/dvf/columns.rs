@@ -2,7 +2,9 @@
 //! GeoParquet with a column of points, and the tax office's 43-column format.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
+use super::place::department;
 use crate::source::cell::{code, padded, plain_name};
 use crate::source::{Error, GeometryColumn, Header, SourceLocation, source_fields};
 
@@ -247,6 +249,21 @@ impl DvfColumns {
             "no column {columns}: several sales of one day, price and section may have become one; export the column if \
              the source has it"
         ))
+    }
+
+    /// Returns a note about a raw file with the rows of one commune only, given the communes and years of its rows. The tax
+    /// office publishes no such file, so other rows were removed.
+    pub fn commune_note(&self, places: &BTreeSet<(String, i32)>) -> Option<String> {
+        let (commune, _) = places.first().filter(|_| self.form == DvfForm::Raw)?;
+        let is_only = places.iter().all(|(other, _)| other == commune);
+        is_only.then(|| {
+            format!(
+                "all rows are of the commune {commune}, and the tax office publishes the rows of all communes: sales that \
+                 span communes lack rows, and rows that others separated may have become one sale; import the whole file, \
+                 with --departments {}",
+                department(commune)
+            )
+        })
     }
 
     /// Returns the position of a field's column in the file; `None` if the file has no such column.

@@ -175,6 +175,10 @@ impl<'c> BlockConsumer<'c> {
         while !self.converting.is_empty() {
             self.take_oldest()?;
         }
+        if let Some(SourceColumns::Dvf(columns)) = &self.columns {
+            let note = columns.commune_note(&self.places);
+            self.add_note(note);
+        }
         Ok(())
     }
 
