@@ -20,6 +20,8 @@ pub const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Maximum columns of a table. The widest open data file that is read here has 230. Even a row that is too short costs
 /// as many cells as the header has columns.
 pub const FILE_COLUMNS_MAX: usize = 2_000;
+/// Why compressed data that ends early cannot be read.
+const CUT_OFF: &str = "the file is cut off: its compressed data ends early (incomplete download?)";
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Size of the read buffers before and after decompression.
@@ -50,7 +52,13 @@ struct Unpacked<D> {
 
 impl<D: Read> Read for Unpacked<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.decoder.read(buffer)?;
+        let count = self
+            .decoder
+            .read(buffer)
+            .map_err(|error| match error.kind() {
+                kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, CUT_OFF),
+                _ => error,
+            })?;
         self.unpacked += count as u64;
         let packed = self.packed.load(Ordering::Relaxed);
         if self.unpacked > UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX)) {
@@ -258,6 +266,14 @@ mod tests {
         let short = packed(io::repeat(b'a').take(UNPACKED_BYTES_LEAST));
         let read = io::copy(&mut gunzip(&short[..]).unwrap(), &mut io::sink()).unwrap();
         assert_eq!(read, UNPACKED_BYTES_LEAST);
+    }
+
+    #[test]
+    fn a_compressed_file_that_is_cut_off_says_so() {
+        let whole = packed(&b"1,2\n".repeat(10_000)[..]);
+        let cut = &whole[..whole.len() - 9];
+        let refused = io::copy(&mut gunzip(cut).unwrap(), &mut io::sink()).unwrap_err();
+        assert!(refused.to_string().contains("is cut off"), "{refused}");
     }
 
     #[test]

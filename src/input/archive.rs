@@ -68,7 +68,12 @@ fn names(archive: &ZipArchive<BufReader<File>>) -> Result<Vec<String>, Error> {
 /// Opens an archive and determines what it is.
 pub(crate) fn examine(file: &File) -> Result<(ZipArchive<BufReader<File>>, Archive), Error> {
     let file = BufReader::with_capacity(BUFFER_BYTES, file.try_clone()?);
-    let archive = ZipArchive::new(file).map_err(failed)?;
+    // The directory is at the end, so an archive that is cut off has none.
+    let archive = ZipArchive::new(file).map_err(|error| {
+        Error::Refused(format!(
+            "damaged zip archive (incomplete download?): {error}"
+        ))
+    })?;
     let names = names(&archive)?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     let kind = if has("xl/workbook.xml") {

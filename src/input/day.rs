@@ -31,8 +31,9 @@ const MONTHS: [&[&str]; 12] = [
 /// of two digits, which names two centuries.
 pub fn read(cell: &str) -> Option<NaiveDate> {
     let date = without_time(cell.trim());
-    if date.len() == COMPACT_LENGTH && date.bytes().all(|byte| byte.is_ascii_digit()) {
-        return civil(&date[..4], &date[4..6], &date[6..]);
+    let compact = without_decimals(date);
+    if compact.len() == COMPACT_LENGTH && compact.bytes().all(|byte| byte.is_ascii_digit()) {
+        return civil(&compact[..4], &compact[4..6], &compact[6..]);
     }
     let [first, second, third] = parts(date)?;
     if first.len() == 4 {
@@ -42,6 +43,12 @@ pub fn read(cell: &str) -> Option<NaiveDate> {
         Some(month) => civil(third, &month.to_string(), first),
         None => civil(third, second, first),
     }
+}
+
+/// Returns a number without the decimals that programs add to a column with gaps: `20241231.0`.
+fn without_decimals(date: &str) -> &str {
+    let whole = date.trim_end_matches('0').strip_suffix(['.', ',']);
+    whole.unwrap_or(date)
 }
 
 /// Returns whether a cell can only be a day whose month stands first: `01/31/2024`.
@@ -125,6 +132,8 @@ mod tests {
             "2024/12/03",
             "2024-12-3",
             "20241203",
+            "20241203.0",
+            "20241203,00",
             "03/12/2024",
             "3/12/2024",
             "03-12-2024",
@@ -151,6 +160,9 @@ mod tests {
             "12/2024",
             "3/12-2024",
             "00010203",
+            "20241203.5",
+            "45366.0",
+            "2024.0",
             "3 rue 2024",
         ] {
             assert_eq!(read(cell), None, "{cell}");

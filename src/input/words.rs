@@ -1,4 +1,4 @@
-//! Reads values that people write as words in tables: yes and no, storeys, classes of homes.
+//! Reads values that people write as words in tables: yes and no, storeys, classes of homes and of diagnostics.
 
 /// Spellings of yes, in lower case.
 const YES: [&str; 9] = ["1", "1.0", "true", "t", "yes", "y", "oui", "vrai", "o"];
@@ -6,6 +6,10 @@ const YES: [&str; 9] = ["1", "1.0", "true", "t", "yes", "y", "oui", "vrai", "o"]
 pub const NO: [&str; 10] = [
     "0", "0.0", "false", "f", "no", "non", "faux", "n", "aucun", "aucune",
 ];
+/// Energy and climate classes, best first.
+pub const ENERGY_CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
+/// What a diagnostic without a class has in its place, in lower case.
+const NO_ENERGY_CLASS: &str = "vierge";
 /// Beginnings of the ground floor, in lower case.
 const GROUND: [&str; 5] = ["rdc", "rez", "ground", "r.d.c", "rch"];
 /// Ends of an ordinal number, and words after a storey, in lower case.
@@ -275,9 +279,37 @@ pub fn home_class(cell: &str) -> Option<HomeClass> {
     }
 }
 
+/// Reads the energy or climate class of a diagnostic, with or without its score: `D`, `d`, `D (180)`. Empty for a
+/// diagnostic without a class (`Vierge`); `None` for any other cell.
+pub fn energy_class(cell: &str) -> Option<&'static str> {
+    let cell = cell.trim();
+    if cell.eq_ignore_ascii_case(NO_ENERGY_CLASS) {
+        return Some("");
+    }
+    let (letter, score) = cell.split_at_checked(1)?;
+    let score = score.trim_start();
+    let begins_with_digit = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit());
+    let inner = score.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let mut classes = ENERGY_CLASSES.into_iter();
+    classes
+        .find(|class| class.eq_ignore_ascii_case(letter))
+        .filter(|_| score.is_empty() || inner.is_some_and(begins_with_digit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn energy_classes_are_read_with_and_without_their_score() {
+        for cell in ["D", " d ", "D (180)", "d(180 kWh/m²)"] {
+            assert_eq!(energy_class(cell), Some("D"), "{cell}");
+        }
+        assert_eq!(energy_class("Vierge"), Some(""));
+        for cell in ["", "H", "D ou E", "D/E", "DPE", "(180)", "é"] {
+            assert_eq!(energy_class(cell), None, "{cell}");
+        }
+    }
 
     #[test]
     fn words_of_tables_are_read() {

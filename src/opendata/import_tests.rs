@@ -100,6 +100,39 @@ fn a_house_repeated_for_each_of_its_lands_is_one_house() {
 }
 
 #[test]
+fn a_dwelling_repeated_for_one_use_of_its_parcel_may_be_several() {
+    let row = |lot: u8, land: &str| {
+        let lot = if lot == 0 {
+            String::new()
+        } else {
+            lot.to_string()
+        };
+        format!(
+            "m1,2023-01-05,1,Vente,500000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,{lot},,0,Appartement,40,2,{land},5.2,46.2"
+        )
+    };
+    let imported = |lands: &[&str], lot: u8| {
+        let rows: Vec<String> = lands.iter().map(|land| row(lot, land)).collect();
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let (records, report) = geo(&rows);
+        let unclear: u64 = report.unclear_sales.values().map(|one| one.count).sum();
+        let per_m2 = records[0].get("price_per_m2_living_eur").cloned();
+        (
+            records.len(),
+            records[0]["is_sold_together"] == true,
+            per_m2,
+            unclear,
+        )
+    };
+    let one_flat = (1, false, Some(Value::from(12_500)), 0);
+    assert_eq!(imported(&["S,400", "J,150"], 0), one_flat);
+    assert_eq!(imported(&["S,400", "S,400"], 7), one_flat);
+    for lands in [&["S,400", "S,400", "J,150", "J,150"][..], &[",", ","]] {
+        assert_eq!(imported(lands, 0), (1, true, None, 1), "{lands:?}");
+    }
+}
+
+#[test]
 fn several_dwellings_are_summed_and_have_no_price_per_metre() {
     let (records, _) = geo(&[
         "m1,2023-01-05,1,Vente,300000,1,,RUE A,01000,01053,Bourg,01053000AB0001,,1,,1,Appartement,40,2,,,,",
@@ -335,6 +368,27 @@ fn bad_rows_are_counted_and_the_others_imported() {
 }
 
 #[test]
+fn a_parcel_that_a_spreadsheet_rounded_is_left_out_of_the_sale() {
+    let row = |parcel: &str| {
+        format!("m1;2023-01-05;1;Vente;90000;1;;RUE A;;83137;;{parcel};;;;0;Maison;50;3;;;;")
+    };
+    let imported = |parcel: &str| {
+        let text = format!("{}{}\n", GEO.replace(',', ";"), row(parcel));
+        dvf(text.as_bytes())
+    };
+    let (without, _) = imported("");
+    for rounded in ["8,31E+13", "8.3137E+13", "83137000CY06"] {
+        let (records, report) = imported(rounded);
+        assert_eq!(records, without, "{rounded}");
+        let left_out = &report.files[0].read.reading.left_out.0["parcel unreadable"];
+        assert_eq!(left_out.examples[0].value, rounded);
+        assert_eq!(left_out.examples[0].column, "id_parcelle");
+    }
+    let (records, _) = imported("83137000cy0616");
+    assert_eq!(records[0]["parcel_ids"][0], "83137000CY0616");
+}
+
+#[test]
 fn a_serial_number_in_place_of_a_day_is_named() {
     let (_, report) = geo(&[
         "m1,44931,1,Vente,90000,,,,,01053,,,,,,0,Maison,50,3,S,,,",
@@ -398,7 +452,7 @@ fn damaged_files_give_one_error_with_its_location() {
     let ragged = format!("{GEO}{row}m1,2023-01-05,1,Vente\n");
     let zero = text.replacen("Maison", "Mai\0on", 1);
     for (bytes, expected) in [
-        (&gzip[..gzip.len() / 2], "truncated"),
+        (&gzip[..gzip.len() / 2], ": the file is cut off"),
         (
             ragged.as_bytes(),
             "f, line 3, column \"valeur_fonciere\": the row has 4 cells",
@@ -408,7 +462,7 @@ fn damaged_files_give_one_error_with_its_location() {
             "f, line 1, column \"date_mutation\"",
         ),
         (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
-        (b"PK\x03\x04", "zip"),
+        (b"PK\x03\x04", "zip archive (incomplete download?)"),
         (b"", "empty"),
         (zero.as_bytes(), "binary data"),
         (br#"{"results":[{"id_mutation":"1""#, "cut off"),

@@ -163,6 +163,38 @@ fn values_outside_official_lists_are_counted_and_kept() {
     assert!(serde_json::to_value(&report).unwrap()["unlisted_values"]["etiquette_dpe"]["Z"] == 1);
 }
 
+#[test]
+fn values_of_official_lists_get_their_official_spelling() {
+    let table = Table::new();
+    table.import(FULL, false);
+    let before = table.text("A");
+    let spelled =
+        FULL.replacen("A,2024", " A ,2024", 1)
+            .replacen(",D,C,maison,", ", d ,c, Maison,", 1);
+    let (outcome, report) = table.import(&spelled, false);
+    assert_eq!(
+        (outcome.replaced, outcome.unchanged, outcome.total),
+        (0, 2, 2)
+    );
+    assert_eq!(table.text("A"), before);
+    assert!(report.unlisted_values.is_empty());
+    let scored = FULL.replacen(",D,C,maison,", ",D (180),C,maison,", 1);
+    assert_eq!(table.import(&scored, false).0.unchanged, 2);
+}
+
+#[test]
+fn a_diagnostic_without_a_class_is_kept_and_counted() {
+    let table = Table::new();
+    let blank = FULL.replacen(",D,C,maison,", ",Vierge,NC,maison,", 1);
+    let (outcome, report) = table.import(&blank, false);
+    assert_eq!((outcome.added, report.rows_rejected()), (2, 0));
+    let record = table.record("A");
+    assert!(record.get("etiquette_dpe").is_none() && record.get("etiquette_ges").is_none());
+    assert!(report.unlisted_values.is_empty());
+    let left_out = &report.files[0].read.reading.left_out.0["diagnostic without a class"];
+    assert_eq!(left_out.examples[0].value, "Vierge");
+}
+
 /// Imports the real diagnostics of Lozère, then a file with three of their columns and other labels: only these labels
 /// change.
 #[test]

@@ -163,6 +163,22 @@ fn raw_rows_give_the_same_sales_in_any_order() {
 }
 
 #[test]
+fn a_raw_file_with_the_rows_of_one_commune_gets_a_note() {
+    let row = |commune: u16, plan: u16| {
+        format!(
+            "1|09/01/2024|Vente|6500|||LE PRE|01310|POLLIAT|1|{commune}||AH|{plan}|||0||||P|800"
+        )
+    };
+    let (_, report) = read(&raw(&[row(301, 1), row(301, 2)]));
+    assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
+    for part in ["of the commune 01301", "--departments 01"] {
+        assert!(report.notes[0].contains(part), "{:?}", report.notes);
+    }
+    let (_, report) = read(&raw(&[row(301, 1), row(53, 2)]));
+    assert_eq!(report.notes, [""; 0]);
+}
+
+#[test]
 fn land_in_several_sections_is_one_sale_and_two_dispositions_are_two() {
     let rows = [
         "1|09/01/2024|Vente|6500|||LE PRE|01310|POLLIAT|1|301||AH|1|||0||||P|800",

@@ -11,7 +11,7 @@ use crate::support::process::{run, toise};
 /// Median absolute percentage errors of a working estimator: Toulon has 15 %, the plain median of the town 24 %.
 const MDAPE: std::ops::Range<f64> = 12.0..17.5;
 /// Sales sold alone on the open market from July to December 2024, as counted in the file by hand.
-const JUDGED: usize = 1_352;
+const JUDGED: usize = 1_350;
 
 #[test]
 fn sales_of_a_town_teach_prices_that_hold_for_later_sales() {

@@ -239,7 +239,8 @@ fn is_place_code(text: &str, length: usize) -> bool {
         })
 }
 
-fn is_parcel_id(text: &str) -> bool {
+/// Returns whether a text is a [`ParcelId`].
+pub fn is_parcel_id(text: &str) -> bool {
     let parts = text.split_at_checked(8);
     let parts = parts.and_then(|(commune, rest)| Some((commune, rest.split_at_checked(2)?)));
     parts.is_some_and(|(commune, (section, number))| {

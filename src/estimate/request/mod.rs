@@ -197,17 +197,17 @@ fn value(field: &HomeField, cell: &str) -> Value {
     }
 }
 
-/// Translates spellings that are common in files to those of the contract: a single letter, a class in French or
-/// English.
+/// Translates spellings that are common in files to those of the contract: the class of a diagnostic, a class in French
+/// or English.
 fn word(input: HomeInput, cell: &str) -> String {
-    let is_letter = cell.len() == 1 && cell.as_bytes()[0].is_ascii_alphabetic();
+    let graded = |start: &str| match words::energy_class(cell) {
+        Some("") => format!("{start}_NC"),
+        Some(class) => format!("{start}_{class}"),
+        None => cell.to_owned(),
+    };
     match input {
-        HomeInput::Energy if is_letter => {
-            format!("ENERGY_CLASSIFICATION_{}", cell.to_ascii_uppercase())
-        }
-        HomeInput::Climate if is_letter => {
-            format!("GREENHOUSE_CLASSIFICATION_{}", cell.to_ascii_uppercase())
-        }
+        HomeInput::Energy => graded("ENERGY_CLASSIFICATION"),
+        HomeInput::Climate => graded("GREENHOUSE_CLASSIFICATION"),
         HomeInput::Class => match words::home_class(cell) {
             Some(HomeClass::Flat) => "CLASS_FLAT".into(),
             Some(HomeClass::House) => "CLASS_HOUSE".into(),

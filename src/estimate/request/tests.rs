@@ -366,6 +366,24 @@ fn the_position_of_an_address_stands_for_the_cells_of_a_row() {
 }
 
 #[test]
+fn the_class_of_a_diagnostic_is_read_with_its_score_and_may_be_absent() {
+    let read = |class: &'static str| {
+        let row = [
+            ("type", "flat"),
+            ("surface_m2", "50"),
+            ("epc_energy", class),
+        ];
+        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        parse_cells(row.into_iter(), Some((44.5, 3.5)), today()).map(|home| home.energy)
+    };
+    for class in ["D", "d", "D (180)", "ENERGY_CLASSIFICATION_D"] {
+        assert_eq!(read(class).unwrap(), Some(Grade::D), "{class}");
+    }
+    assert_eq!(read("Vierge").unwrap(), None);
+    assert!(read("H").is_err());
+}
+
+#[test]
 fn the_class_of_a_row_is_read_in_every_usual_spelling() {
     let read = |class: &'static str| {
         let row = [("type", class), ("surface_m2", "50")];

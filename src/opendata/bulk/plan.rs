@@ -20,7 +20,7 @@ use crate::request::address::{ADDRESS, PLACE_PATH, commune_column};
 use crate::request::bodies::{AREA, LAYER, bodies};
 use crate::request::parse_match;
 use crate::source::Block;
-use crate::source::cell::{place_code, plain_name};
+use crate::source::cell::{listed_value, place_code};
 use crate::{Dataset, MatchRequest};
 use toise_contract::fields::FieldKind;
 use toise_geocode::resolve::PostalAddress;
@@ -238,11 +238,11 @@ impl PortfolioPlan {
         let mut targets = Map::new();
         let mut size = self.size.map(Value::from);
         for (column, field) in &self.fields {
-            let cell = block.cell(row, *column).trim();
+            let cell = spelled(block.cell(row, *column).trim(), field.allowed);
             if cell.is_empty() {
                 continue;
             }
-            let value = value(spelled(cell, field.allowed), field.cell);
+            let value = value(cell, field.cell);
             match field.slot {
                 BodySlot::Filter(name) => {
                     filters.insert(name.into(), value);
@@ -282,19 +282,17 @@ impl PortfolioPlan {
 }
 
 /// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
-/// the same class, such as `Appartement` for `Appt` or `T2`. A cell that means none stays as it is.
+/// the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A cell that means none
+/// stays as it is.
 fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
-    if allowed.contains(&cell) {
-        return cell;
-    }
-    let plain = plain_name(cell);
-    let same = allowed.iter().find(|value| plain_name(value) == plain);
     let of_class = || {
         let class = words::asset_class(cell)?;
-        let mut allowed = allowed.iter();
+        let mut allowed = allowed.iter().copied();
         allowed.find(|value| words::asset_class(value) == Some(class))
     };
-    same.or_else(of_class).map_or(cell, |value| *value)
+    listed_value(cell, allowed)
+        .or_else(of_class)
+        .unwrap_or(cell)
 }
 
 /// Converts a cell to the type of its field; a cell that cannot be converted stays text, which validation rejects.
@@ -343,7 +341,7 @@ pub(super) fn address_names(dataset: Dataset) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dpe::BUILDING_TYPES;
+    use crate::dpe::{BUILDING_TYPES, CLASSES};
     use crate::dvf::PROPERTY_TYPES;
     use crate::source::Header;
     use std::path::PathBuf;
@@ -412,5 +410,8 @@ mod tests {
         assert_eq!(spelled("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
         assert_eq!(spelled("Yourte", &PROPERTY_TYPES), "Yourte");
         assert_eq!(spelled("T2", &[]), "T2");
+        assert_eq!(spelled("d (180)", &CLASSES), "D");
+        assert_eq!(spelled("Vierge", &CLASSES), "");
+        assert_eq!(spelled("H", &CLASSES), "H");
     }
 }

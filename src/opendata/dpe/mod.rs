@@ -32,7 +32,7 @@ pub const CONSTRUCTION_PERIODS: [&str; 10] = [
 ];
 
 /// Energy and climate classes, best first.
-pub const CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
+pub const CLASSES: [&str; 7] = toise_input::words::ENERGY_CLASSES;
 
 /// Values of the insulation qualities.
 pub const INSULATION_QUALITIES: [&str; 4] = ["insuffisante", "moyenne", "bonne", "très bonne"];

@@ -2,8 +2,9 @@
 //!
 //! Values are not completed or corrected. Empty values are omitted from the record. Text stays as published, even if it
 //! is not in its official list, which is reported. Only the notation is normalised, so that the same row gives the same
-//! record from CSV, Parquet and JSON: numbers are written in the shortest way, a flag of older files becomes 1 or 0,
-//! days become `yyyy-mm-dd`, and codes get back the leading zeros that a spreadsheet removed.
+//! record from CSV, Parquet and JSON: blanks around a value are removed, values of official lists get their official
+//! spelling, numbers are written in the shortest way, a flag of older files becomes 1 or 0, days become `yyyy-mm-dd`, and
+//! codes get back the leading zeros that a spreadsheet removed.
 //!
 //! A file may lack published columns. A stored diagnostic keeps its values of these columns; a row that is not stored
 //! is refused if the file has too few columns to describe it.
@@ -31,7 +32,7 @@ use crate::conversion::{is_wanted, named_places};
 use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::{ConversionFindings, Converted, unreadable_date};
-use crate::source::cell::{code, date_of, day, decimal, json_number, published_day};
+use crate::source::cell::{code, date_of, day, decimal, json_number, listed_value, published_day};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
@@ -107,18 +108,19 @@ struct DpeRow<'r> {
 }
 
 impl<'r> DpeRow<'r> {
-    /// Returns the value of the column at an index; empty if there is none.
+    /// Returns the value of the column at an index, without blanks around it; empty if there is none.
     fn value(&self, index: usize) -> &'r str {
-        match (self.columns.positions[index], self.stored) {
+        let value = match (self.columns.positions[index], self.stored) {
             (Some(position), _) => self.block.cell(self.row, position),
             (None, Some(stored)) => stored.value(all()[index].name),
             (None, None) => "",
-        }
+        };
+        value.trim()
     }
 
-    /// Returns the value of an optional column, without blanks around it; empty if there is none.
+    /// Returns the value of an optional column, as [`Self::value`].
     fn cell(&self, index: Option<usize>) -> &'r str {
-        index.map_or("", |index| self.value(index).trim())
+        index.map_or("", |index| self.value(index))
     }
 
     /// Returns whether the file lacks a column, or repeats the stored value.
@@ -126,7 +128,7 @@ impl<'r> DpeRow<'r> {
         let stored = self
             .stored
             .map_or("", |stored| stored.value(all()[index].name));
-        self.columns.positions[index].is_none() || self.value(index).trim() == stored.trim()
+        self.columns.positions[index].is_none() || self.value(index) == stored.trim()
     }
 
     fn place(&self, file: &str, column: &'static str) -> SourceLocation {
@@ -287,13 +289,18 @@ impl PublishedColumnBuilder {
         findings: &mut ConversionFindings,
     ) {
         let name = all()[self.index].name;
-        let value = row.value(self.index);
-        if value.trim().is_empty() {
+        let cell = row.value(self.index);
+        let listed = self.official.and_then(|list| listed_value(cell, list));
+        let value = listed.unwrap_or(cell);
+        let mut drop_value = |reason: &'static str| {
+            findings.drop_value(reason, &row.place(file, name), cell);
+        };
+        if value.is_empty() {
+            if !cell.is_empty() {
+                drop_value("diagnostic without a class");
+            }
             return self.values.append_null();
         }
-        let mut drop_value = |reason: &'static str| {
-            findings.drop_value(reason, &row.place(file, name), value);
-        };
         let text = match &mut self.values {
             DpeColumnBuilder::Text(values) => {
                 values.append_value(value);
@@ -324,9 +331,7 @@ impl PublishedColumnBuilder {
                 };
             }
         };
-        let is_unlisted = self
-            .official
-            .is_some_and(|list| !list.contains(&text.trim()));
+        let is_unlisted = self.official.is_some_and(|list| !list.contains(&&*text));
         if is_unlisted && row.columns.positions[self.index].is_some() {
             findings.count_unlisted(name, &text);
         }

@@ -2,7 +2,9 @@
 //! GeoParquet with a column of points, and the tax office's 43-column format.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
+use super::place::department;
 use crate::source::cell::{code, padded, plain_name};
 use crate::source::{Error, GeometryColumn, Header, SourceLocation, source_fields};
 
@@ -233,6 +235,37 @@ impl DvfColumns {
         }
     }
 
+    /// Returns a note about a file without the columns that separate the sales of one day and price; `None` if it has one.
+    pub fn separation_note(&self) -> Option<String> {
+        if self.has(DvfField::Mutation) || self.has(DvfField::Disposition) {
+            return None;
+        }
+        let disposition = self.name(DvfField::Disposition);
+        let columns = match self.form {
+            DvfForm::Geo => format!("id_mutation and {disposition}"),
+            DvfForm::Raw => disposition.to_owned(),
+        };
+        Some(format!(
+            "no column {columns}: several sales of one day, price and section may have become one; export the column if \
+             the source has it"
+        ))
+    }
+
+    /// Returns a note about a raw file with the rows of one commune only, given the communes and years of its rows. The tax
+    /// office publishes no such file, so other rows were removed.
+    pub fn commune_note(&self, places: &BTreeSet<(String, i32)>) -> Option<String> {
+        let (commune, _) = places.first().filter(|_| self.form == DvfForm::Raw)?;
+        let is_only = places.iter().all(|(other, _)| other == commune);
+        is_only.then(|| {
+            format!(
+                "all rows are of the commune {commune}, and the tax office publishes the rows of all communes: sales that \
+                 span communes lack rows, and rows that others separated may have become one sale; import the whole file, \
+                 with --departments {}",
+                department(commune)
+            )
+        })
+    }
+
     /// Returns the position of a field's column in the file; `None` if the file has no such column.
     pub fn position(&self, field: DvfField) -> Option<usize> {
         self.positions[field as usize]
@@ -283,7 +316,7 @@ pub fn commune_code<'a>(form: DvfForm, department: &str, commune: &'a str) -> Co
 
 /// Builds the 14-character parcel code from the tax office's parts; empty without a plan number or a full commune code.
 pub fn parcel_code(commune: &str, prefix: &str, section: &str, plan: &str) -> String {
-    let (prefix, section, plan) = (padded(prefix, 3), section.trim(), padded(plan, 4));
+    let (prefix, section, plan) = (padded(prefix, 3), padded(section, 2), padded(plan, 4));
     if plan.is_empty() || commune.len() != 5 {
         return String::new();
     }
@@ -331,6 +364,36 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_the_columns_that_separate_sales_has_a_note() {
+        let note = |names: &str| {
+            let geo = format!(
+                "date_mutation,nature_mutation,valeur_fonciere,code_commune,type_local,{names}"
+            );
+            let header = Header::new(geo.split(',').map(str::to_owned).collect());
+            DvfColumns::find(&header, "x.csv")
+                .unwrap()
+                .separation_note()
+        };
+        let missing = note("id_parcelle").unwrap();
+        assert!(
+            missing.contains("id_mutation and numero_disposition"),
+            "{missing}"
+        );
+        let missing = note("section,code_departement").unwrap();
+        assert!(
+            missing.starts_with("no column no_disposition:"),
+            "{missing}"
+        );
+        for names in [
+            "id_mutation",
+            "numero_disposition",
+            "no_disposition,code_departement",
+        ] {
+            assert_eq!(note(names), None, "{names}");
+        }
+    }
+
+    #[test]
     fn commune_and_parcel_codes_are_built_from_their_parts() {
         assert_eq!(commune_code(DvfForm::Raw, "83", "137"), "83137");
         assert_eq!(commune_code(DvfForm::Raw, "1", "53"), "01053");
@@ -342,6 +405,7 @@ mod tests {
         assert_eq!(commune_code(DvfForm::Geo, "83", "83137"), "83137");
         assert_eq!(parcel_code("83137", "", "CY", "616"), "83137000CY0616");
         assert_eq!(parcel_code("01053", "12", "A", "7"), "010530120A0007");
+        assert_eq!(parcel_code("67482", "", "1.0", "23.0"), "67482000010023");
         assert_eq!(parcel_code("01053", "", "A", ""), "");
     }
 

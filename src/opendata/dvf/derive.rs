@@ -100,6 +100,21 @@ fn unit<'a>(row: &'a DvfRow<'_>) -> Unit<'a> {
     )
 }
 
+/// Returns a row that repeats a dwelling without lots for one use of its parcel; `None` if there is none. The source
+/// repeats a building for each use, so this is another dwelling of the same surface, or a repeated line.
+pub fn repeated_dwelling<'r, 'a>(rows: &'r [DvfRow<'a>]) -> Option<&'r DvfRow<'a>> {
+    if rows.len() < 2 {
+        return None;
+    }
+    let mut known = BTreeSet::new();
+    rows.iter().find(|row| {
+        let is_dwelling = matches!(row.local, Some(Local::Flat | Local::House));
+        let has_lots = row.lots.iter().any(|(lot, _)| !lot.is_empty());
+        let land_m2 = row.land_m2.map(f64::to_bits);
+        is_dwelling && !has_lots && !known.insert((unit(row), row.culture, land_m2))
+    })
+}
+
 /// Returns the records of a sale; `rows` are its readable rows, as [`super::disposition::sales_of`] sorts them. Empty if
 /// there are no rows.
 pub fn records(rows: &[DvfRow<'_>]) -> Vec<SaleRecord> {
@@ -175,6 +190,8 @@ struct Sale<'r, 'a> {
     dwellings: usize,
     /// Number of distinct commercial premises.
     premises: usize,
+    /// Whether one of the dwellings may be several.
+    has_repeated_dwelling: bool,
 }
 
 impl<'r, 'a> Sale<'r, 'a> {
@@ -234,6 +251,7 @@ impl<'r, 'a> Sale<'r, 'a> {
                 .iter()
                 .filter(|(_, _, local, _)| *local == Some(Local::Premises))
                 .count(),
+            has_repeated_dwelling: repeated_dwelling(rows).is_some(),
         }
     }
 
@@ -268,7 +286,8 @@ impl<'r, 'a> Sale<'r, 'a> {
             })
             .filter_map(|(parcel, lot, surface)| Some((parcel, lot, (*surface)?.to_bits())))
             .collect();
-        let alone = is_dwelling && self.dwellings == 1 && self.premises == 0;
+        let is_sold_together = self.dwellings + self.premises > 1 || self.has_repeated_dwelling;
+        let alone = is_dwelling && !is_sold_together;
         let per_m2 = |surface: Option<f64>| {
             let (price, surface) = (self.price_eur?, surface.filter(|surface| *surface > 0.0)?);
             Some((price / surface * 100.0).round() / 100.0)
@@ -325,7 +344,7 @@ impl<'r, 'a> Sale<'r, 'a> {
             mutation_id: self.rows.first().and_then(|row| known(row.mutation)),
             mutation_records: 1,
             mutation_share: 1.0,
-            is_sold_together: self.dwellings + self.premises > 1,
+            is_sold_together,
         }
     }
 }

@@ -11,7 +11,7 @@ use arrow::error::ArrowError;
 use chrono::Datelike;
 
 use super::columns::DvfColumns;
-use super::derive::{SaleRecord, records};
+use super::derive::{SaleRecord, records, repeated_dwelling};
 use super::disposition::sales_of;
 use super::mutation::MutationBlock;
 use super::place::department;
@@ -21,13 +21,16 @@ use crate::json_text::JsonObject;
 use crate::placing::{LOCATION_PRECISION, place};
 use crate::report::ConversionFindings;
 use crate::report::Converted;
-use crate::source::Block;
 use crate::source::cell::date_of;
+use crate::source::{Block, SourceLocation};
 use toise_geo::iris::{Iris, IrisIndex};
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress, Precision};
 
 /// Maximum number of rows compared in pairs; for so few, that is faster than hashing.
 const COMPARED_ROWS_MAX: usize = 16;
+/// Name in the report for sales whose number of dwellings is unknown.
+const DWELLINGS_AS_ONE: &str =
+    "several rows of a dwelling without lots for one use of its parcel: taken as one dwelling";
 
 /// Selects the sales to import; the default selects all.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +91,12 @@ pub fn convert(
             rows.push(row);
         }
         for sale in sales_of(&mut rows, mutations.grouping, file, &mut findings) {
-            for mut record in records(&rows[sale]) {
+            let sold = &rows[sale];
+            if let Some(row) = repeated_dwelling(sold) {
+                let place = SourceLocation::line(file, row.line).column("id_parcelle");
+                findings.count_unclear(DWELLINGS_AS_ONE, &place, &row.parcel);
+            }
+            for mut record in records(sold) {
                 let precision = place_sale(&mut record, sources.geocoder);
                 placed += u64::from(precision.is_some());
                 sales.push(SaleRow::new(record, precision, sources.iris));

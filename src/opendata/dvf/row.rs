@@ -7,6 +7,7 @@ use super::place::{department, parcel_today, row_place};
 use crate::report::{ConversionFindings, unreadable_date};
 use crate::source::cell::{code, day, decimal, euros, square_metres, whole};
 use crate::source::{Block, SourceLocation, geometry};
+use toise_contract::listings::codes::is_parcel_id;
 use toise_geo::projection::{in_france, to_degrees};
 
 /// End of a parcel code without a plan number.
@@ -188,10 +189,10 @@ impl<'b> RowReader<'_, 'b> {
             return None;
         }
         self.check_lists(findings);
+        let parcel = self.parcel(&commune, findings);
         let mut number = |field| self.number(field, findings);
         let lots = LOTS.map(|(lot, carrez)| (without_zeros(cell(lot)), number(carrez)));
         let numbered = lots.iter().filter(|(lot, _)| !lot.is_empty()).count() as u32;
-        let parcel = self.parcel(&commune);
         let former_commune = code(cell(DvfField::FormerCommune), 5);
         let place = row_place(commune, former_commune, &parcel);
         let lot_count = number(DvfField::LotCount).unwrap_or(0.0) as u32;
@@ -234,27 +235,41 @@ impl<'b> RowReader<'_, 'b> {
         })
     }
 
-    /// Returns the parcel of a row under its current code; empty if the row names none. The code before a merger is
-    /// preferred, because earlier editions have it too.
-    fn parcel(&self, commune: &str) -> Cow<'b, str> {
+    /// Returns the parcel of a row under its current code; empty if the row names none that can be read. The code before
+    /// a merger is preferred, because earlier editions have it too.
+    fn parcel(&self, commune: &str, findings: &mut ConversionFindings) -> Cow<'b, str> {
         let cell = |field| self.cell(field);
-        let parcel = match self.columns.form {
-            DvfForm::Geo => match cell(DvfField::FormerParcel) {
-                "" => code(cell(DvfField::Parcel), 14),
-                former => code(former, 14),
-            },
-            DvfForm::Raw => Cow::Owned(parcel_code(
-                commune,
-                cell(DvfField::ParcelPrefix),
-                cell(DvfField::ParcelSection),
-                cell(DvfField::ParcelPlan),
-            )),
+        let mut known = |field, parcel: Cow<'b, str>| {
+            // geo-dvf writes zeros where the tax office names no parcel.
+            if parcel.is_empty() || parcel.ends_with(NO_PLAN) {
+                return None;
+            }
+            let parcel = if parcel.bytes().any(|byte| byte.is_ascii_lowercase()) {
+                Cow::Owned(parcel.to_ascii_uppercase())
+            } else {
+                parcel
+            };
+            if is_parcel_id(&parcel) {
+                return Some(parcel);
+            }
+            findings.drop_value("parcel unreadable", &self.place(field), &parcel);
+            None
         };
-        // geo-dvf writes zeros where the tax office names no parcel.
-        if parcel.ends_with(NO_PLAN) {
-            return Cow::Borrowed("");
-        }
-        parcel_today(parcel)
+        let parcel = match self.columns.form {
+            DvfForm::Geo => [DvfField::FormerParcel, DvfField::Parcel]
+                .into_iter()
+                .find_map(|field| known(field, code(cell(field), 14))),
+            DvfForm::Raw => {
+                let built = parcel_code(
+                    commune,
+                    cell(DvfField::ParcelPrefix),
+                    cell(DvfField::ParcelSection),
+                    cell(DvfField::ParcelPlan),
+                );
+                known(DvfField::ParcelPlan, Cow::Owned(built))
+            }
+        };
+        parcel.map_or(Cow::Borrowed(""), parcel_today)
     }
 
     /// Counts the values of a row that are not in the official list of their column.

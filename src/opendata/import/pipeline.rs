@@ -170,11 +170,22 @@ impl<'c> BlockConsumer<'c> {
             let findings = grouper.finish(&columns, &mut emit)?;
             let dropped = self.report.add(findings);
             self.reading.left_out.append(dropped);
+            self.add_note(columns.separation_note());
         }
         while !self.converting.is_empty() {
             self.take_oldest()?;
         }
+        if let Some(SourceColumns::Dvf(columns)) = &self.columns {
+            let note = columns.commune_note(&self.places);
+            self.add_note(note);
+        }
         Ok(())
+    }
+
+    /// Adds a note about this source to the report.
+    fn add_note(&mut self, note: Option<String>) {
+        let note = note.map(|note| format!("{}: {note}", self.context.file));
+        self.report.notes.extend(note);
     }
 
     /// Looks at the first rows to report how the file writes decimals. They suffice, because an official file writes
@@ -238,12 +249,12 @@ impl<'c> BlockConsumer<'c> {
             return Ok(());
         };
         self.stored = Some(Arc::new(stored));
-        if let Some(lacking) = columns.lacking().filter(|_| !self.allow_partial) {
-            let file = &self.context.file;
-            self.report.notes.push(format!(
-                "{file}: {lacking}: changes stored diagnostics and adds none (--allow-partial adds them)"
-            ));
-        }
+        let lacking = columns.lacking().filter(|_| !self.allow_partial);
+        self.add_note(lacking.map(|lacking| {
+            format!(
+                "{lacking}: changes stored diagnostics and adds none (--allow-partial adds them)"
+            )
+        }));
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use chrono::Datelike;
 use toise_input::number::{self, LoneSeparator};
-use toise_input::quantity;
+use toise_input::{quantity, words};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -100,7 +100,7 @@ pub fn day(cell: &str) -> Option<i32> {
             let day = toise_input::day::read(cell)?;
             days_from_civil(day.year(), day.month(), day.day())
         })
-        .or_else(|| day_of_milliseconds(cell.trim()))
+        .or_else(|| day_of_milliseconds(whole(cell)))
 }
 
 /// Parses the milliseconds since 1970-01-01 at which a day begins in UTC.
@@ -270,6 +270,20 @@ pub fn plain_name(name: &str) -> String {
     plain.trim_matches('_').to_owned()
 }
 
+/// Returns the value of a list that a cell spells: the same in any case and with or without accents; of the classes of
+/// diagnostics, the one that [`words::energy_class`] reads. `None` if the list has no such value.
+pub fn listed_value(cell: &str, list: &[&'static str]) -> Option<&'static str> {
+    let mut values = list.iter().copied();
+    let same = values.clone().find(|value| *value == cell);
+    same.or_else(|| {
+        if list == words::ENERGY_CLASSES {
+            return words::energy_class(cell);
+        }
+        let plain = plain_name(cell);
+        values.find(|value| plain_name(value) == plain)
+    })
+}
+
 /// Removes accents and straightens apostrophes; keeps upper and lower case.
 pub fn without_accents(text: &str) -> String {
     text.nfd()
@@ -336,7 +350,9 @@ mod tests {
         assert_eq!(day("2023-01-04T23:30:00Z"), day("2023-01-04"));
         assert_eq!(day("5/1/2023"), day("2023-01-05"));
         assert_eq!(day("05-janv.-2023"), day("2023-01-05"));
-        assert_eq!(day("1672876800000"), day("2023-01-05"));
+        for number in ["1672876800000", "1672876800000.0", "20230105", "20230105.0"] {
+            assert_eq!(day(number), day("2023-01-05"), "{number}");
+        }
         for wrong in [
             "",
             "2023-02-30",

@@ -148,13 +148,11 @@ impl Error {
         }
     }
 
-    /// Converts a read error; an unexpected end of the data gets a message that names the probable cause.
+    /// Converts a read error.
     pub(crate) fn reading(place: SourceLocation, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {
-            ErrorKind::UnexpectedEof => {
-                Self::malformed(place, "the compressed data ends early: truncated file?")
-            }
+            ErrorKind::UnexpectedEof => Self::malformed(place, source.to_string()),
             ErrorKind::InvalidInput | ErrorKind::InvalidData => {
                 Self::malformed(place, format!("damaged data: {source}"))
             }
