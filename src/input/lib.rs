@@ -29,6 +29,7 @@ mod shared_reading;
 mod sheet_table;
 mod source_lines;
 mod spreadsheet;
+mod titles;
 pub mod typed;
 pub mod words;
 pub mod xml;

@@ -305,6 +305,27 @@ fn the_header_of_a_sheet_is_below_its_titles() {
 }
 
 #[test]
+fn the_header_of_a_sheet_is_below_the_names_of_groups() {
+    let names = ["réf", "type", "prix", "charges", "dpe", "ges", "nom", "tél"];
+    let row = ["A1", "flat", "210000", "90", "C", "D", "Durand", "06"];
+    let rows = text_rows(&[&["Bien", "", "Prix", "", "DPE", "", "Agence"], &names, &row]);
+    let (text, _) = read(&workbook(&rows)).unwrap();
+    let expected = format!(
+        "Bien,,Prix,,DPE,,Agence\n{}\n{}\n",
+        names.join(","),
+        row.join(",")
+    );
+    assert_eq!(text, expected);
+    // A header with a gap is not the name of groups.
+    let rows = text_rows(&[
+        &["réf", "", "type", "prix", "ville"],
+        &["A1", "x", "flat", "1", "Sète", "à voir"],
+    ]);
+    let (text, _) = read(&workbook(&rows)).unwrap();
+    assert_eq!(text, "réf,,type,prix,ville\nA1,x,flat,1,Sète\n");
+}
+
+#[test]
 fn a_row_of_a_sheet_has_the_number_that_its_program_shows() {
     let row = |number: u32, cells: [&str; 4]| {
         let cells = cells.map(|text| format!(r#"<c t="inlineStr"><is><t>{text}</t></is></c>"#));
