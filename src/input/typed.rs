@@ -31,7 +31,7 @@ const BATCH_ROWS: usize = 8_192;
 /// Bytes of the longest day in digits: `2024-12-31`.
 const DAY_LENGTH_MAX: usize = 10;
 /// Maximum digits for which every whole number fits into 64 bits.
-const INTEGER_DIGITS_MAX: usize = 18;
+pub(crate) const INTEGER_DIGITS_MAX: usize = 18;
 /// Words in the name of a column that holds codes, in lower case.
 #[rustfmt::skip]
 const CODE_WORDS: [&str; 21] = [

@@ -2,8 +2,8 @@
 //!
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
-//! whole file. In JSON, texts that mean a missing value become null, and keys with values of several types become texts
-//! (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
+//! whole file. In JSON, texts that mean a missing value become null, integers of more than 18 digits become texts, and so
+//! do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
 //! sessions have these tables; a query that comes over the network cannot name a file.
 
 mod mixed;
@@ -28,7 +28,7 @@ use crate::names::KnownNames;
 use toise_engine::csv_rows::is_text;
 pub use toise_input::typed::TextColumns;
 use toise_input::typed::{self, NO_ROWS, temporary};
-use toise_input::{Input, TextConversion, missing};
+use toise_input::{Input, TextConversion, json, missing};
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
 
@@ -105,7 +105,7 @@ impl ReadyFile {
             note,
             _copy: copy,
         };
-        let json = |lines: Result<TempPath, String>| -> Result<Self, SqlError> {
+        let of_lines = |lines: Result<TempPath, String>| -> Result<Self, SqlError> {
             let evened = mixed::evened(lines.map_err(misfit)?);
             let (copy, keys) = evened.map_err(|error| misfit(error.to_string()))?;
             let note = format!(
@@ -138,8 +138,8 @@ impl ReadyFile {
             .map_err(|error| misfit(error.to_string()))?;
         match start.trim_ascii_start().first() {
             None => Err(misfit(NO_ROWS.into())),
-            Some(b'{') => json(lines(reader)),
-            Some(b'[') => json(items(reader)),
+            Some(b'{') => of_lines(lines(reader)),
+            Some(b'[') => of_lines(items(reader)),
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
@@ -253,14 +253,15 @@ fn copied(mut input: Input<'_>, suffix: &str) -> std::io::Result<TempPath> {
     Ok(copy.into_temp_path())
 }
 
-/// Copies lines of JSON; values that are not numbers become null.
+/// Copies lines of JSON; values that are not numbers become null, and long integers texts.
 fn lines(reader: impl BufRead) -> Result<TempPath, String> {
     let failed = |error: std::io::Error| error.to_string();
     let copy = temporary(".ndjson").map_err(failed)?;
     let mut out = BufWriter::new(copy);
     for line in reader.split(b'\n') {
         let line = line.map_err(failed)?;
-        let line = toise_input::json::with_nulls(&line).unwrap_or(line);
+        let line = json::with_nulls(&line).unwrap_or(line);
+        let line = json::with_long_integers(&line).unwrap_or(line);
         out.write_all(&line).map_err(failed)?;
         out.write_all(b"\n").map_err(failed)?;
     }
@@ -273,12 +274,13 @@ fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(failed)?;
-    let lines = toise_input::json::lines_of_array(&text)?;
+    let lines = json::lines_of_array(&text)?.into_bytes();
     if lines.is_empty() {
         return Err(NO_ROWS.into());
     }
+    let lines = json::with_long_integers(&lines).unwrap_or(lines);
     let mut copy = temporary(".ndjson").map_err(failed)?;
-    copy.write_all(lines.as_bytes()).map_err(failed)?;
+    copy.write_all(&lines).map_err(failed)?;
     Ok(copy.into_temp_path())
 }
 

@@ -233,6 +233,20 @@ fn keys_of_json_with_values_of_several_types_are_text() {
 }
 
 #[test]
+fn long_integers_of_json_are_kept_as_text() {
+    let first = r#"{"id": 12345678901234567890123, "n": 1}"#;
+    let second = r#"{"id": 7, "n": 2}"#;
+    for text in [
+        format!("{first}\n{second}\n"),
+        format!("[{first},{second}]"),
+    ] {
+        let answer = read_as("f.json", text.as_bytes(), &TextColumns::Codes).unwrap();
+        assert_eq!(answer.types[1].1, DataType::Int64);
+        assert_eq!(answer.rows, [["12345678901234567890123", "1"], ["7", "2"]]);
+    }
+}
+
+#[test]
 fn texts_of_json_that_mean_a_missing_value_are_null() {
     let first = r#"{"lot": {"n": " "}, "prix": 250000, "section": "NA", "ville": "NA"}"#;
     let second = r#"{"lot": {"n": "x"}, "prix": "n.c.", "section": "AB", "ville": ""}"#;
