@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::typed::INTEGER_DIGITS_MAX;
+use crate::column_evidence::INTEGER_DIGITS_MAX;
 
 /// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
