@@ -277,6 +277,23 @@ fn sheets_with_the_same_header_are_read_together_and_the_others_are_named() {
 }
 
 #[test]
+fn hidden_sheets_are_not_read_and_are_named() {
+    let table = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);
+    let larger = text_rows(&[&["ville", "prix"], &["Mende", "2"], &["Lyon", "3"]]);
+    let sheets = [("Listes\" state=\"hidden", larger), ("Ventes", table)];
+    let mut input = open(Cursor::new(workbook_of(&sheets)), TextConversion::Utf8).unwrap();
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ville,prix\nSète,1\n");
+    assert_eq!(
+        input.form.found().notes,
+        ["hidden sheet Listes is not read"]
+    );
+    let refused = refusal(&workbook_of(&sheets[..1]));
+    assert!(refused.contains("no visible sheet"), "{refused}");
+}
+
+#[test]
 fn the_header_of_a_sheet_is_below_its_titles() {
     let (title, header) = (
         &["Parc", "5 mars"][..],

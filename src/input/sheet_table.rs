@@ -101,11 +101,15 @@ impl SheetTable {
     }
 }
 
-/// Chooses the sheets that are read among those in a file.
+/// Chooses the sheets that are read among the visible ones in a file; `hidden` are the names of the others.
 ///
 /// # Errors
-/// No sheet has a header and a row, the largest cannot be read, or the file cannot.
-pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, Error> {
+/// No visible sheet has a header and a row, the largest cannot be read, or the file cannot.
+pub(crate) fn chosen(
+    mut found: Vec<SheetTable>,
+    hidden: &[String],
+    file: File,
+) -> Result<Sheets, Error> {
     for sheet in found.iter_mut().filter(|one| one.is_table()) {
         sheet.read_header(&file)?;
     }
@@ -115,9 +119,13 @@ pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, E
         (one.has_header, size, Reverse(*place))
     });
     let Some((_, best)) = best else {
-        return Err(Error::Refused(
-            "the spreadsheet has no sheet with a header and a row".into(),
-        ));
+        let what = match hidden {
+            [] => "sheet",
+            _ => "visible sheet",
+        };
+        return Err(Error::Refused(format!(
+            "the spreadsheet has no {what} with a header and a row"
+        )));
     };
     if let Some(fault) = &best.fault {
         return Err(Error::Refused(fault.clone()));
@@ -143,13 +151,13 @@ pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, E
             file,
             left: 0,
         },
-        notes: notes(&read, &left),
+        notes: notes(&read, &left, hidden),
         names: read.into_iter().map(|one| one.name).collect(),
     })
 }
 
 /// Returns sentences about what is not read.
-fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
+fn notes(read: &[SheetTable], left: &[SheetTable], hidden: &[String]) -> Vec<String> {
     let mut left = left.iter().filter(|one| one.rows > 0);
     let shown = left.by_ref().take(SHEETS_SHOWN);
     let mut notes: Vec<String> = shown
@@ -158,6 +166,12 @@ fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
     match left.count() {
         0 => {}
         others => notes.push(format!("{others} other sheets are not read")),
+    }
+    let shown = hidden.iter().take(SHEETS_SHOWN);
+    notes.extend(shown.map(|name| format!("hidden sheet {name} is not read")));
+    match hidden.len().saturating_sub(SHEETS_SHOWN) {
+        0 => {}
+        others => notes.push(format!("{others} other hidden sheets are not read")),
     }
     let errors: u64 = read.iter().map(|one| one.error_cells).sum();
     let formulas: u64 = read.iter().map(|one| one.formulas_without_value).sum();
