@@ -20,8 +20,8 @@ pub const RECORD_BYTES_MAX: u64 = 16 << 20;
 /// Maximum columns of a table. The widest open data file that is read here has 230. Even a row that is too short costs
 /// as many cells as the header has columns.
 pub const FILE_COLUMNS_MAX: usize = 2_000;
-/// Why compressed data that ends early cannot be read.
-const CUT_OFF: &str = "the file is cut off: its compressed data ends early (incomplete download?)";
+/// Error of a compressed file without its end.
+pub const CUT_OFF: &str = "the file is cut off: its compressed data ends early";
 /// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Size of the read buffers before and after decompression.
@@ -52,13 +52,7 @@ struct Unpacked<D> {
 
 impl<D: Read> Read for Unpacked<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self
-            .decoder
-            .read(buffer)
-            .map_err(|error| match error.kind() {
-                kind @ io::ErrorKind::UnexpectedEof => io::Error::new(kind, CUT_OFF),
-                _ => error,
-            })?;
+        let count = self.decoder.read(buffer).map_err(explain)?;
         self.unpacked += count as u64;
         let packed = self.packed.load(Ordering::Relaxed);
         if self.unpacked > UNPACKED_BYTES_LEAST.max(packed.saturating_mul(RATIO_MAX)) {
@@ -67,6 +61,14 @@ impl<D: Read> Read for Unpacked<D> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
         Ok(count)
+    }
+}
+
+/// Explains the error of a decoder whose data ends early.
+fn explain(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), CUT_OFF),
+        _ => error,
     }
 }
 

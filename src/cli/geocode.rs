@@ -31,7 +31,7 @@ Examples:
   toise geocode portfolio.parquet --columns address --output located.parquet
   toise geocode points.ndjson --reverse --lat y --lon x --result-columns result_label,result_citycode")]
 pub struct GeocodeArgs {
-    /// File: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow or NDJSON, packed or not
+    /// File: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow, JSON or NDJSON, packed or not
     pub file: PathBuf,
     /// Output file, with an extension of the input's format; .csv for a spreadsheet, .parquet for Arrow [default:
     /// NAME-geocoded next to the input file]

@@ -33,7 +33,7 @@ use delimited::CsvDialect;
 use dry_run::DryRun;
 use report::IngestReport;
 use snapshot::SnapshotRows;
-use source::{IngestFormat, OpenSource, Rows, name_of, sources};
+use source::{FieldNames, IngestFormat, OpenSource, Rows, name_of, sources};
 use toise_app::contours;
 use toise_base::clock::{Clock, iso};
 use toise_base::progress::Progress;
@@ -322,21 +322,31 @@ impl<'p> ReadingPlan<'p> {
     }
 
     /// Reads a text once to see how its columns write numbers, notes the decimal mark in `form` and sets it in the
-    /// mapping. Parquet has numbers of its own.
-    fn observe(&self, path: &Path, mapping: &mut Mapping, form: &SharedForm) -> Result<(), String> {
+    /// mapping. Parquet has numbers of its own. Returns the names of the fields of all rows, if the file has no header.
+    fn observe(
+        &self,
+        path: &Path,
+        mapping: &mut Mapping,
+        form: &SharedForm,
+    ) -> Result<Vec<String>, String> {
         let bar = ProgressBar::hidden();
         let records = self.mapping.records.as_ref();
         let opened = source::open(Some(path), self.format, &self.dialect, records, &bar)?;
         let found = form.found();
         let is_text = found.delimiter.is_some() || found.is_spreadsheet();
-        if opened.header.is_some() && !is_text {
-            return Ok(());
+        let has_header = opened.header.is_some();
+        let mut fields = FieldNames::default();
+        if has_header && !is_text {
+            return Ok(Vec::new());
         }
         let mut decimals = mapping.decimals(&found);
         for line in opened.rows {
             let line = line.map_err(|error| error.to_string())?;
             if let Ok(Value::Object(row)) = line.row {
                 mapping.observe(&row, &mut decimals);
+                if !has_header {
+                    fields.add(&row);
+                }
             }
         }
         if let Some(reason) = decimals.month_first() {
@@ -346,7 +356,7 @@ impl<'p> ReadingPlan<'p> {
         }
         form.set_decimal_mark(decimals.mark());
         mapping.set_decimals(&decimals, is_text);
-        Ok(())
+        Ok(fields.names)
     }
 
     /// Reads all files. Calls `take` with each batch while the next one is read.
@@ -383,11 +393,13 @@ impl<'p> ReadingPlan<'p> {
             report.begin_file(&name, counted);
             let found = self.mapping_of(header.as_deref());
             let (mut mapping, shape) = found.map_err(|error| named(error.into()))?;
+            let mut fields = Vec::new();
             if let (RowShape::Mapped, Some(path)) = (shape, readable) {
-                self.observe(path, &mut mapping, &form)
+                fields = self
+                    .observe(path, &mut mapping, &form)
                     .map_err(|error| named(error.into()))?;
             }
-            let header = header.unwrap_or_default();
+            let header = header.unwrap_or(fields);
             let read = mapping.columns(&header);
             let unused = header.iter().filter(|one| !read.contains(&one.as_str()));
             let unused: Vec<String> = unused.cloned().collect();

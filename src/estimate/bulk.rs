@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 
 use super::valuer::{Adjustments, Valuer};
 use super::{Detail, Estimate};
-use crate::request::fields::{HomeField, POSITION_COLUMNS, REQUIRED_COLUMNS, columns};
+use crate::request::fields::{
+    HomeField, INSTEAD_OF_POSITION, POSITION_COLUMNS, REQUIRED_COLUMNS, columns,
+};
 use crate::request::parse_cells;
 pub use report::BulkEstimateReport;
 use table::{EstimateTableBuilder, schema};
@@ -394,11 +396,7 @@ fn require_columns(
         if is_there || is_position && addresses.are_given() {
             continue;
         }
-        let instead = if is_position {
-            ", or an address, postcode or city instead of longitude and latitude"
-        } else {
-            ""
-        };
+        let instead = if is_position { INSTEAD_OF_POSITION } else { "" };
         return Err(Error::Option(format!(
             "the portfolio has no column {required}, which every home needs{instead} (see --map); it has {}",
             found.listed()

@@ -9,6 +9,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 
 use flate2::read::DeflateDecoder;
 use toise_base::bounded::expand;
+use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::Error;
@@ -47,7 +48,7 @@ pub(crate) enum Archive {
     Files,
 }
 
-fn failed(error: zip::result::ZipError) -> Error {
+fn failed(error: ZipError) -> Error {
     Error::Refused(format!("damaged zip archive: {error}"))
 }
 
@@ -68,11 +69,12 @@ fn names(archive: &ZipArchive<BufReader<File>>) -> Result<Vec<String>, Error> {
 /// Opens an archive and determines what it is.
 pub(crate) fn examine(file: &File) -> Result<(ZipArchive<BufReader<File>>, Archive), Error> {
     let file = BufReader::with_capacity(BUFFER_BYTES, file.try_clone()?);
-    // The directory is at the end, so an archive that is cut off has none.
-    let archive = ZipArchive::new(file).map_err(|error| {
-        Error::Refused(format!(
-            "damaged zip archive (incomplete download?): {error}"
-        ))
+    // The list of members is at the end.
+    let archive = ZipArchive::new(file).map_err(|error| match error {
+        ZipError::InvalidArchive(reason) => {
+            Error::Refused(format!("damaged zip archive, perhaps cut off: {reason}"))
+        }
+        error => failed(error),
     })?;
     let names = names(&archive)?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);

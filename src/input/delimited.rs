@@ -1,7 +1,7 @@
 //! Splits delimited text into cells.
 //!
 //! A [`Splitter`] finds the delimiter and the header of a text, and creates its reader. It skips lines above the header: a
-//! title, or `sep=;`, which spreadsheets write. Lines may end in any usual way. A quotation mark that is never closed is
+//! title, the names of groups of columns, or `sep=;`, which spreadsheets write. Lines may end in any usual way. A quotation mark that is never closed is
 //! an error, because it would swallow all rows after it.
 
 use std::io::{self, Read};
@@ -10,15 +10,10 @@ use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
 use crate::form::SharedForm;
+use crate::titles::{TITLE_LINES_MAX, title_bytes};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
-/// Most lines above a header that are skipped.
-pub(crate) const TITLE_LINES_MAX: usize = 8;
-/// Most cells of such a line.
-pub(crate) const TITLE_CELLS_MAX: usize = 2;
-/// Fewest cells of a header below such a line.
-pub(crate) const HEADER_CELLS_MIN: usize = 4;
 
 /// How a delimited text is split into cells.
 #[derive(Clone, Debug)]
@@ -155,49 +150,6 @@ fn splits_second_record(text: &[u8], delimiter: u8) -> bool {
     let lines = text.split(|byte| matches!(byte, b'\r' | b'\n'));
     let second = lines.filter(|line| !line.trim_ascii().is_empty()).nth(1);
     second.is_none_or(|line| line.contains(&delimiter))
-}
-
-/// Returns the bytes above the header, if the first records are titles: each has a cell or two, and below them is a record
-/// of names, followed by one of about as many cells, of which one at least is a number.
-pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(delimiter != b'|')
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
-    let mut record = csv::ByteRecord::new();
-    let mut header = None;
-    for index in 0..=TITLE_LINES_MAX + 1 {
-        if !rows.read_byte_record(&mut record).ok()? {
-            return None;
-        }
-        let filled = |cell: &&[u8]| !cell.trim_ascii().is_empty();
-        let cells = record.iter().filter(filled).count();
-        match header {
-            Some((bytes, names)) => {
-                // The position of a record is that of the blank lines before it.
-                let has_number = record.iter().any(begins_with_digit);
-                let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
-                let blank = text[bytes..].iter().take_while(is_line_end).count();
-                return (cells * 2 >= names && has_number).then_some(bytes + blank);
-            }
-            None if cells <= TITLE_CELLS_MAX => {}
-            None => {
-                let has_number = record.iter().any(begins_with_digit);
-                let is_header = cells >= HEADER_CELLS_MIN && !has_number;
-                if index == 0 || !is_header {
-                    return None;
-                }
-                header = Some((record.position()?.byte() as usize, cells));
-            }
-        }
-    }
-    None
-}
-
-fn begins_with_digit(cell: &[u8]) -> bool {
-    cell.trim_ascii().first().is_some_and(u8::is_ascii_digit)
 }
 
 /// Where a reader is in a text.
@@ -406,6 +358,34 @@ mod tests {
                 0,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn groups_above_the_names_of_columns_are_skipped_and_noted() {
+        for text in [
+            "Bien;;;Prix;;\nid;type;surface;prix;charges;taxe\n1;flat;65;210000;90;800\n",
+            "Bien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA1;flat;210000;90;C;D\n",
+            "Bien,,Prix,,DPE\nid,type,prix,charges,dpe,ges\nA1,flat,210000,90,C,D\n",
+            "Bien;;Prix;;DPE;;\nid;type;prix;prix;dpe;ges;\nA1;flat;210000;90;C;D;\n",
+        ] {
+            let (rows, form) = rows(text.as_bytes(), None, 64);
+            let rows = rows.unwrap();
+            assert_eq!((rows.len(), rows[0].0), (1, 3), "{text}");
+            assert!(rows[0].1.len() >= 6, "{text}");
+            assert_eq!(form.found().header_line, Some(2), "{text}");
+        }
+        let below_title =
+            "Export\nBien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA;b;210000;90;C;D\n";
+        let (_, form) = rows(below_title.as_bytes(), None, 64);
+        assert_eq!(form.found().header_line, Some(3));
+        for text in [
+            "ref;type;ville;;\nA12;flat;Mende;sold;x\nA13;house;Mende;12;y\n",
+            "ref;type;ville;\nA12;flat;Mende;sold\nA13;house;Mende;12\n",
+            ";ref;type;prix\n0;A;flat;100\n1;B;flat;200\n",
+        ] {
+            let (_, form) = rows(text.as_bytes(), None, 64);
+            assert_eq!(form.found().header_line, None, "{text}");
         }
     }
 

@@ -142,7 +142,7 @@ impl SharedForm {
     }
 
     /// Returns the row of its sheet for a line of a spreadsheet's text; the line itself for any other text.
-    fn sheet_row(&self, line: u64) -> u64 {
+    pub fn sheet_row(&self, line: u64) -> u64 {
         let lines = self.sheet_lines.get();
         lines.and_then(|lines| lines.row_at(line)).unwrap_or(line)
     }

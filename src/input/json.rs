@@ -1,15 +1,20 @@
-//! Reads JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have.
+//! Reads JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have, and with integers of more
+//! digits than fit 64 bits.
 
 use serde_json::value::RawValue;
+
+use crate::column_evidence::INTEGER_DIGITS_MAX;
 
 /// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 
-/// Reads JSON text; `NaN` and `Infinity` become null.
+/// Reads JSON text; `NaN` and `Infinity` become null, and long integers texts ([`with_long_integers`]).
 ///
 /// # Errors
 /// It is still not JSON.
 pub fn read<T: serde::de::DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+    let written = with_long_integers(text);
+    let text = written.as_deref().unwrap_or(text);
     serde_json::from_slice(text).or_else(|error| match with_nulls(text) {
         Some(written) => serde_json::from_slice(&written),
         None => Err(error),
@@ -43,6 +48,49 @@ pub fn with_nulls(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     is_changed.then_some(written)
+}
+
+/// Writes the integers of a text that have more than 18 digits in quotation marks: they are identifiers, and would be
+/// rounded as numbers. `None` if there is none. A text without a long run of digits costs a look at every 19th byte.
+pub fn with_long_integers(text: &[u8]) -> Option<Vec<u8>> {
+    let is_in_long_run = |at: usize| {
+        let is_digit = |byte: &&u8| byte.is_ascii_digit();
+        let before = text[..at].iter().rev().take_while(is_digit).count();
+        let after = text[at..].iter().take_while(is_digit).count();
+        before + after > INTEGER_DIGITS_MAX
+    };
+    let mut probes = (0..text.len()).step_by(INTEGER_DIGITS_MAX + 1);
+    if !probes.any(is_in_long_run) {
+        return None;
+    }
+    let mut written = Vec::with_capacity(text.len() + 2);
+    let (mut rest, mut is_text, mut is_changed) = (text, false, false);
+    while let Some(first) = rest.first() {
+        let length = match first {
+            b'\\' if is_text => 2,
+            b'-' | b'0'..=b'9' if !is_text => number_length(rest),
+            _ => 1,
+        };
+        is_text ^= *first == b'"';
+        let (token, after) = rest.split_at(length.min(rest.len()));
+        rest = after;
+        let digits = token.strip_prefix(b"-").unwrap_or(token);
+        if digits.len() > INTEGER_DIGITS_MAX && digits.iter().all(u8::is_ascii_digit) {
+            written.push(b'"');
+            written.extend_from_slice(token);
+            written.push(b'"');
+            is_changed = true;
+        } else {
+            written.extend_from_slice(token);
+        }
+    }
+    is_changed.then_some(written)
+}
+
+/// Returns the length of the number at the start of a text.
+fn number_length(text: &[u8]) -> usize {
+    let is_other = |byte: &u8| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+    text.iter().position(is_other).unwrap_or(text.len())
 }
 
 /// Returns whether a text begins as a JSON array of objects does.
@@ -138,6 +186,26 @@ mod tests {
         for text in ["", " \n", "[}"] {
             let error = read::<serde_json::Value>(text.as_bytes()).unwrap_err();
             assert_eq!(cut_off(&error, text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn integers_of_more_than_18_digits_become_texts() {
+        let text = br#"{"url": "x/\"12345678901234567890", "id": 12345678901234567890123, "n": -1234567890123456789,
+            "lat": 48.12345678901234567890, "x": 1e3, "ids": [1,12345678901234567890], "y": 123456789012345678}"#;
+        let read: serde_json::Value = read(text).unwrap();
+        assert_eq!(read["id"], "12345678901234567890123");
+        assert_eq!(read["n"], "-1234567890123456789");
+        assert_eq!(read["ids"][1], "12345678901234567890");
+        assert_eq!(read["y"], 123_456_789_012_345_678_u64);
+        assert_eq!(read["url"], "x/\"12345678901234567890");
+        assert!(read["lat"].is_f64() && read["x"].is_f64());
+        for text in [
+            "",
+            "{\"a\": 123456789012345678}",
+            "[\"1234567890123456789\"]",
+        ] {
+            assert_eq!(with_long_integers(text.as_bytes()), None, "{text}");
         }
     }
 

@@ -11,6 +11,7 @@
 mod archive;
 mod arrow_file;
 mod bounds;
+mod column_evidence;
 pub mod day;
 pub mod delimited;
 mod encoding;
@@ -29,6 +30,7 @@ mod shared_reading;
 mod sheet_table;
 mod source_lines;
 mod spreadsheet;
+mod titles;
 pub mod typed;
 pub mod words;
 pub mod xml;

@@ -1,5 +1,6 @@
 //! Recognises kinds of files by their first bytes.
 
+use memchr::memmem;
 use toise_base::delimiter::DELIMITERS;
 
 /// What the first bytes of a source are.
@@ -47,17 +48,19 @@ const REFUSED: [(&[u8], &str); 15] = [
 
 /// Where a tar archive has its mark.
 const TAR_AT: usize = 257;
-/// Bytes in which the beginning of a text is looked for.
-const TEXT_BYTES: usize = 256;
+/// Bytes in which the beginning of a text is looked for, below comments.
+const TEXT_BYTES: usize = 4 << 10;
 /// Marks of byte order.
 const BYTE_ORDER_MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 /// Beginning of a table in HTML, which some programs save as `.xls`.
 const HTML_TABLE: &[u8] = b"<table";
 /// Beginnings of HTML pages, in lower case.
 const HTML: [&[u8]; 2] = [b"<!doctype html", b"<html"];
+/// What may stand before the first element: a comment, and the declaration of XML.
+const PROLOG: [(&[u8], &[u8]); 2] = [(b"<!--", b"-->"), (b"<?xml", b"?>")];
 
 impl Magic {
-    /// Recognises a source by its first bytes; 512 are enough.
+    /// Recognises a source by its first bytes; 512 are enough, unless a text begins with a comment.
     pub fn of(start: &[u8]) -> Self {
         if start.starts_with(&[0x1f, 0x8b]) {
             return Self::Gzip;
@@ -92,21 +95,34 @@ impl Magic {
         let mut marks = BYTE_ORDER_MARKS.iter();
         let unmarked = marks.find_map(|mark| text.strip_prefix(*mark));
         let text = unmarked.unwrap_or(&text).trim_ascii_start();
-        let begins = |begin: &[u8]| {
-            text.get(..begin.len())
-                .is_some_and(|text| text.eq_ignore_ascii_case(begin))
-        };
-        if HTML.iter().any(|begin| begins(begin)) {
+        let content = without_prolog(text);
+        if HTML.iter().any(|begin| begins_with(content, begin)) {
             return Self::Refused("a web page, perhaps the error page of a download");
         }
-        if begins(HTML_TABLE) {
+        // `<table>` may also be the root of XML.
+        if begins_with(content, HTML_TABLE) && !text.starts_with(b"<?") {
             Self::Markup("a table in HTML: open it in a spreadsheet and save it as CSV or XLSX")
-        } else if is_tag(text) {
+        } else if is_tag(text) || is_tag(content) {
             Self::Markup("XML, which only ingest reads: save the table as CSV or XLSX")
         } else {
             Self::Text
         }
     }
+}
+
+fn begins_with(text: &[u8], begin: &[u8]) -> bool {
+    text.get(..begin.len())
+        .is_some_and(|text| text.eq_ignore_ascii_case(begin))
+}
+
+/// Returns what follows the comments and the declaration at the beginning of a text; nothing if one does not end.
+fn without_prolog(mut text: &[u8]) -> &[u8] {
+    while let Some((_, end)) = PROLOG.iter().find(|(begin, _)| begins_with(text, begin)) {
+        let at = memmem::find(text, end);
+        let after = at.map(|at| at + end.len());
+        text = after.map_or(&[][..], |after| text[after..].trim_ascii_start());
+    }
+    text
 }
 
 /// Returns whether a text begins with a tag, and not with a header such as `<DATE>,<OPEN>`.
@@ -143,6 +159,9 @@ mod tests {
             (&b"\xef\xbb\xbf<?xml version='1.0'?><a/>"[..], "XML"),
             (b"\xff\xfe<\0?\0x\0m\0l\0", "XML"),
             (b"<annonces>\n<annonce>", "XML"),
+            (b"<!-- <html> --><annonces><annonce>", "XML"),
+            (b"<?xml version='1.0'?><table><row>", "XML"),
+            (b"<!-- x --><table><tr>", "a table in HTML"),
             (b"\n<TABLE border=1><tr>", "a table in HTML"),
         ] {
             let Magic::Markup(found) = Magic::of(start) else {
@@ -153,6 +172,11 @@ mod tests {
         for (start, name) in [
             (&b"%PDF-1.7"[..], "a PDF"),
             (b"\n <!DOCTYPE html><html>", "a web page"),
+            (b"<!-- page <a> -->\n<!-- x -->\r\n <HTML>", "a web page"),
+            (
+                b"<?xml version='1.0'?>\n<!DOCTYPE html PUBLIC 'x'>",
+                "a web page",
+            ),
             (b"SQLite format 3\0", "a SQLite"),
             (
                 b"version https://git-lfs.github.com/spec/v1\n",

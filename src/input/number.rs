@@ -193,6 +193,15 @@ impl DecimalEvidence {
     }
 }
 
+impl std::iter::Sum for DecimalEvidence {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            commas: sum.commas + one.commas,
+            points: sum.points + one.points,
+        })
+    }
+}
+
 /// Evidence of how the columns of a file write decimals, collected over all its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDecimals {
@@ -250,12 +259,7 @@ impl FileDecimals {
     }
 
     fn of_file(&self) -> DecimalEvidence {
-        let mut sum = DecimalEvidence::default();
-        for column in &self.columns {
-            sum.commas += column.commas;
-            sum.points += column.points;
-        }
-        sum
+        self.columns.iter().copied().sum()
     }
 }
 

@@ -65,7 +65,10 @@ fn what_is_no_table_is_refused_by_name() {
     let two = zip(&[("a.csv", b"x"), ("b.csv", b"x")]);
     let document = zip(&[("word/document.xml", b"x")]);
     let nested = gzip(&gzip(&gzip(&gzip(&gzip(b"x")))));
+    let packed = gzip(TEXT.as_bytes());
+    let cut = packed[..packed.len() - 12].to_vec();
     for (bytes, reason) in [
+        (cut, "the file is cut off"),
         (b"%PDF-1.4 ...".to_vec(), "this is a PDF"),
         (b"<!DOCTYPE html><html>".to_vec(), "this is a web page"),
         (gzip(b"<?xml version='1.0'?><a/>"), "this is XML"),
@@ -73,7 +76,7 @@ fn what_is_no_table_is_refused_by_name() {
         (zip(&[("a.jpg", b"x")]), "holds no table, only a.jpg"),
         (two, "holds 2 tables (a.csv, b.csv): unpack it"),
         (document, "this is a text document"),
-        (b"PK\x03\x04 cut off".to_vec(), "damaged zip archive"),
+        (b"PK\x03\x04 cut off".to_vec(), "perhaps cut off"),
         (nested, "archives inside one another"),
     ] {
         let found = refusal(&bytes);
@@ -274,6 +277,23 @@ fn sheets_with_the_same_header_are_read_together_and_the_others_are_named() {
 }
 
 #[test]
+fn hidden_sheets_are_not_read_and_are_named() {
+    let table = text_rows(&[&["ville", "prix"], &["Sète", "1"]]);
+    let larger = text_rows(&[&["ville", "prix"], &["Mende", "2"], &["Lyon", "3"]]);
+    let sheets = [("Listes\" state=\"hidden", larger), ("Ventes", table)];
+    let mut input = open(Cursor::new(workbook_of(&sheets)), TextConversion::Utf8).unwrap();
+    let mut text = String::new();
+    input.reader.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "ville,prix\nSète,1\n");
+    assert_eq!(
+        input.form.found().notes,
+        ["hidden sheet Listes is not read"]
+    );
+    let refused = refusal(&workbook_of(&sheets[..1]));
+    assert!(refused.contains("no visible sheet"), "{refused}");
+}
+
+#[test]
 fn the_header_of_a_sheet_is_below_its_titles() {
     let (title, header) = (
         &["Parc", "5 mars"][..],
@@ -302,6 +322,27 @@ fn the_header_of_a_sheet_is_below_its_titles() {
     let form = input.form.found();
     assert_eq!(form.containers, ["spreadsheet: A, C"]);
     assert_eq!(form.notes, ["sheet B is not read"]);
+}
+
+#[test]
+fn the_header_of_a_sheet_is_below_the_names_of_groups() {
+    let names = ["réf", "type", "prix", "charges", "dpe", "ges", "nom", "tél"];
+    let row = ["A1", "flat", "210000", "90", "C", "D", "Durand", "06"];
+    let rows = text_rows(&[&["Bien", "", "Prix", "", "DPE", "", "Agence"], &names, &row]);
+    let (text, _) = read(&workbook(&rows)).unwrap();
+    let expected = format!(
+        "Bien,,Prix,,DPE,,Agence\n{}\n{}\n",
+        names.join(","),
+        row.join(",")
+    );
+    assert_eq!(text, expected);
+    // A header with a gap is not the name of groups.
+    let rows = text_rows(&[
+        &["réf", "", "type", "prix", "ville"],
+        &["A1", "x", "flat", "1", "Sète", "à voir"],
+    ]);
+    let (text, _) = read(&workbook(&rows)).unwrap();
+    assert_eq!(text, "réf,,type,prix,ville\nA1,x,flat,1,Sète\n");
 }
 
 #[test]

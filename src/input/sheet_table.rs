@@ -1,8 +1,8 @@
 //! Writes the sheets of a workbook to a temporary file as CSV, one after the other, and chooses those that are read.
 //!
 //! The largest table is read, because a cover sheet or a list of codes often comes first, and with it all sheets that
-//! have the same header, in the order of the workbook. The header is below the titles of a sheet, if it has any. Of each
-//! sheet only its place in the file, its size and a digest of its header are held.
+//! have the same header, in the order of the workbook. The header is below the titles of a sheet and the names of groups
+//! of columns, if it has any. Of each sheet only its place in the file, its size and a digest of its header are held.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -14,9 +14,9 @@ use std::ops::Range;
 use memchr::memchr_iter;
 use toise_base::bounded::check_columns;
 
-use crate::delimited::{HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, title_bytes};
 use crate::error::{Error, damaged};
 use crate::source_lines::SheetLines;
+use crate::titles::{HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, are_names, title_bytes};
 
 /// Size of the buffer for writing, bytes; also how much of a sheet is searched for its header.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -101,11 +101,15 @@ impl SheetTable {
     }
 }
 
-/// Chooses the sheets that are read among those in a file.
+/// Chooses the sheets that are read among the visible ones in a file; `hidden` are the names of the others.
 ///
 /// # Errors
-/// No sheet has a header and a row, the largest cannot be read, or the file cannot.
-pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, Error> {
+/// No visible sheet has a header and a row, the largest cannot be read, or the file cannot.
+pub(crate) fn chosen(
+    mut found: Vec<SheetTable>,
+    hidden: &[String],
+    file: File,
+) -> Result<Sheets, Error> {
     for sheet in found.iter_mut().filter(|one| one.is_table()) {
         sheet.read_header(&file)?;
     }
@@ -115,9 +119,13 @@ pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, E
         (one.has_header, size, Reverse(*place))
     });
     let Some((_, best)) = best else {
-        return Err(Error::Refused(
-            "the spreadsheet has no sheet with a header and a row".into(),
-        ));
+        let what = match hidden {
+            [] => "sheet",
+            _ => "visible sheet",
+        };
+        return Err(Error::Refused(format!(
+            "the spreadsheet has no {what} with a header and a row"
+        )));
     };
     if let Some(fault) = &best.fault {
         return Err(Error::Refused(fault.clone()));
@@ -143,13 +151,13 @@ pub(crate) fn chosen(mut found: Vec<SheetTable>, file: File) -> Result<Sheets, E
             file,
             left: 0,
         },
-        notes: notes(&read, &left),
+        notes: notes(&read, &left, hidden),
         names: read.into_iter().map(|one| one.name).collect(),
     })
 }
 
 /// Returns sentences about what is not read.
-fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
+fn notes(read: &[SheetTable], left: &[SheetTable], hidden: &[String]) -> Vec<String> {
     let mut left = left.iter().filter(|one| one.rows > 0);
     let shown = left.by_ref().take(SHEETS_SHOWN);
     let mut notes: Vec<String> = shown
@@ -158,6 +166,12 @@ fn notes(read: &[SheetTable], left: &[SheetTable]) -> Vec<String> {
     match left.count() {
         0 => {}
         others => notes.push(format!("{others} other sheets are not read")),
+    }
+    let shown = hidden.iter().take(SHEETS_SHOWN);
+    notes.extend(shown.map(|name| format!("hidden sheet {name} is not read")));
+    match hidden.len().saturating_sub(SHEETS_SHOWN) {
+        0 => {}
+        others => notes.push(format!("{others} other hidden sheets are not read")),
     }
     let errors: u64 = read.iter().map(|one| one.error_cells).sum();
     let formulas: u64 = read.iter().map(|one| one.formulas_without_value).sum();
@@ -202,8 +216,8 @@ impl Read for SheetText {
 }
 
 /// Writes cells, which arrive row by row, as CSV. Rows without cells are left out; the first row of a sheet, or the first
-/// below its titles, is the header, and its last cell bounds the width of the table. Cells to the right of a header of
-/// [`HEADER_CELLS_MIN`] cells are ignored, as are cells too far to the right for any table.
+/// below its titles or groups, is the header, and its last cell bounds the width of the table. Cells to the right of a
+/// header of [`HEADER_CELLS_MIN`] cells are ignored, as are cells too far to the right for any table.
 pub(crate) struct Rows {
     /// Cells of the sheet that hold an error, such as `#DIV/0!`.
     pub error_cells: u64,
@@ -220,6 +234,8 @@ pub(crate) struct Rows {
     /// Width of the header, and its cells that have a value.
     width: usize,
     header_filled: u64,
+    /// Cells with a value of the row above, if that may name groups of columns instead of being the header.
+    groups: Option<u64>,
     sheet: SheetTable,
     bytes: u64,
     bytes_max: u64,
@@ -240,6 +256,7 @@ impl Rows {
             far_fault: None,
             width: 0,
             header_filled: 0,
+            groups: None,
             sheet: SheetTable::default(),
             bytes: 0,
             bytes_max,
@@ -255,7 +272,7 @@ impl Rows {
             return Ok(());
         }
         let column = column as usize;
-        if self.header_filled >= HEADER_CELLS_MIN as u64 && column >= self.width {
+        if self.groups.is_none() && self.is_outside(column) {
             self.sheet.outside_cells += 1;
             return Ok(());
         }
@@ -282,9 +299,27 @@ impl Rows {
             return Ok(());
         }
         let is_below_titles = self.sheet.rows <= TITLE_LINES_MAX as u64
-            && self.sheet.columns <= TITLE_CELLS_MAX as u64
-            && self.filled >= HEADER_CELLS_MIN as u64;
-        if self.sheet.rows == 0 || is_below_titles {
+            && self.sheet.columns <= TITLE_CELLS_MAX as u64;
+        let is_first_header =
+            self.sheet.rows == 0 || is_below_titles && self.filled >= HEADER_CELLS_MIN as u64;
+        let groups = self.groups.take();
+        let cells = self.cells.iter().map(String::as_bytes);
+        let is_below_groups = groups.is_some_and(|groups| are_names(cells, groups as usize));
+        if groups.is_some() && !is_below_groups {
+            self.remove_outside_cells();
+            if self.cells.iter().all(String::is_empty) {
+                self.cells.clear();
+                self.filled = 0;
+                return Ok(());
+            }
+        }
+        if is_below_titles
+            && self.filled > TITLE_CELLS_MAX as u64
+            && self.filled < self.cells.len() as u64
+        {
+            self.groups = Some(self.filled);
+        }
+        if is_first_header || is_below_groups {
             self.width = self.cells.len();
             self.header_filled = self.filled;
             if let Some(fault) = far_fault {
@@ -316,11 +351,28 @@ impl Rows {
         Ok(())
     }
 
+    /// Returns whether a column is to the right of the header.
+    fn is_outside(&self, column: usize) -> bool {
+        self.header_filled >= HEADER_CELLS_MIN as u64 && column >= self.width
+    }
+
+    /// Removes the cells of the row to the right of the header, which were kept because they might have been of names
+    /// below groups.
+    fn remove_outside_cells(&mut self) {
+        if self.is_outside(self.cells.len().saturating_sub(1)) {
+            let outside = self.cells.drain(self.width..);
+            let outside = outside.filter(|cell| !cell.is_empty()).count() as u64;
+            self.sheet.outside_cells += outside;
+            self.filled -= outside;
+        }
+    }
+
     /// Ends a sheet. The cells that follow are of the next one.
     pub(crate) fn end_sheet(&mut self, name: String) -> Result<SheetTable, Error> {
         self.end_row()?;
         let end = self.position()?;
         (self.row, self.filled, self.width, self.header_filled) = (0, 0, 0, 0);
+        self.groups = None;
         let next = SheetTable {
             bytes: end..end,
             ..SheetTable::default()

@@ -1,6 +1,7 @@
 //! Converts a sheet of a workbook (XLSX, XLSM, XLSB, XLS, ODS) to CSV.
 //!
-//! The largest visible sheet is taken, and with it those that have the same header; the others are reported. Dates
+//! The largest visible sheet is taken, and with it those that have the same header; the others are reported, hidden ones
+//! too. Dates
 //! become ISO dates, whole numbers lose their decimals. The rows of an XLSX file are read one after the other; other
 //! kinds are held in memory, so the size they expand to is bounded. The CSV of all sheets goes to one temporary file
 //! (`sheet_table.rs`).
@@ -69,13 +70,16 @@ fn tables<W: Reader<BufReader<File>>>(
     read: impl Fn(&mut W, &str, &mut Rows) -> Result<(), Error>,
 ) -> Result<Sheets, Error> {
     let mut found: Vec<SheetTable> = Vec::new();
+    let mut hidden: Vec<String> = Vec::new();
     for sheet in workbook.sheets_metadata().to_vec() {
         if sheet.visible == SheetVisible::Visible {
             read(&mut workbook, &sheet.name, &mut rows)?;
             found.push(rows.end_sheet(sheet.name)?);
+        } else {
+            hidden.push(sheet.name);
         }
     }
-    chosen(found, rows.into_file()?)
+    chosen(found, &hidden, rows.into_file()?)
 }
 
 fn stream<R: Read + Seek>(

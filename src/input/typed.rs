@@ -1,8 +1,8 @@
 //! Converts delimited text to a Parquet file whose column types are decided from all rows.
 //!
 //! The text is read twice: once to see what the cells of each column have in common, once to write them. A column has
-//! whole numbers, numbers, days or timestamps if all its cells are such; otherwise it is text. Codes stay text: columns
-//! named like codes, and columns in which a number starts with a zero or has more digits than fit an integer.
+//! whole numbers, numbers, days or timestamps if all its cells are such; otherwise, or if they are codes, it is text
+//! (`column_evidence.rs`).
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
@@ -11,62 +11,22 @@ use arrow::array::{
     ArrayRef, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, RecordBatch,
     StringBuilder, TimestampMillisecondBuilder,
 };
-use arrow::compute::kernels::cast_utils::{Parser, string_to_timestamp_nanos};
-use arrow::datatypes::{DataType, Date32Type, Field, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use tempfile::{NamedTempFile, TempPath};
 
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 
 use crate::SharedForm;
-use crate::day;
+pub use crate::column_evidence::TextColumns;
+use crate::column_evidence::{ColumnEvidence, ColumnKind, day_number, decimals_of_file, moment};
 use crate::delimited::{EvenText, Splitter};
-use crate::missing;
-use crate::number::{self, DecimalEvidence, LoneSeparator};
+use crate::number::{self, LoneSeparator};
 
 /// Message for a file without rows.
 pub const NO_ROWS: &str = "no rows: check that it is the right file, and has rows after its header";
 /// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
-/// Bytes of the longest day in digits: `2024-12-31`.
-const DAY_LENGTH_MAX: usize = 10;
-/// Maximum digits for which every whole number fits into 64 bits.
-const INTEGER_DIGITS_MAX: usize = 18;
-/// Words in the name of a column that holds codes, in lower case.
-#[rustfmt::skip]
-const CODE_WORDS: [&str; 21] = [
-    "code", "codes", "insee", "cp", "postal", "postcode", "zip", "zipcode", "siren", "siret",
-    "parcelle", "parcel", "section", "iris", "fantoir", "rivoli", "cog", "departement",
-    "department", "tel", "telephone",
-];
-const MILLISECOND_NANOS: i64 = 1_000_000;
-
-/// Columns that are always text, even if all cells are numbers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum TextColumns {
-    /// Columns named like codes.
-    #[default]
-    Codes,
-    /// Columns named like codes, and these.
-    Named(Vec<String>),
-    /// All columns.
-    All,
-}
-
-impl std::str::FromStr for TextColumns {
-    type Err = std::convert::Infallible;
-
-    /// Parses `all`, or names separated by commas; none if empty.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(if text.trim() == "all" {
-            Self::All
-        } else if text.trim().is_empty() {
-            Self::Codes
-        } else {
-            Self::Named(text.split(',').map(|name| name.trim().to_owned()).collect())
-        })
-    }
-}
 
 /// Creates an empty temporary file with this suffix.
 ///
@@ -77,192 +37,6 @@ pub fn temporary(suffix: &str) -> std::io::Result<NamedTempFile> {
         .prefix("toise-")
         .suffix(suffix)
         .tempfile()
-}
-
-/// Type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ColumnKind {
-    Flag,
-    Integer,
-    Number(LoneSeparator),
-    Day,
-    /// A timestamp, with or without a time zone.
-    Moment {
-        is_utc: bool,
-    },
-    Text,
-}
-
-/// What the cells of a column have in common.
-#[derive(Clone, Debug)]
-struct ColumnEvidence {
-    is_code: bool,
-    keeps_missing: bool,
-    values: u64,
-    integers: u64,
-    numbers: u64,
-    flags: u64,
-    days: u64,
-    moments: u64,
-    zoned: u64,
-    /// Whether there is a cell whose lone comma can be read in two ways.
-    has_ambiguous_comma: bool,
-    /// Whether there is a cell whose lone point can be read in two ways.
-    has_ambiguous_point: bool,
-    decimals: DecimalEvidence,
-}
-
-impl ColumnEvidence {
-    fn new(name: &str, text_columns: &TextColumns) -> Self {
-        let folded: String = name
-            .to_lowercase()
-            .chars()
-            .map(|sign| if sign.is_alphanumeric() { sign } else { ' ' })
-            .collect();
-        let is_named = match text_columns {
-            TextColumns::Codes => false,
-            TextColumns::Named(names) => names.iter().any(|one| one.eq_ignore_ascii_case(name)),
-            TextColumns::All => true,
-        };
-        let is_code = folded
-            .split_whitespace()
-            .any(|word| CODE_WORDS.contains(&word));
-        Self {
-            is_code: is_named || is_code,
-            keeps_missing: missing::may_name_section(name),
-            values: 0,
-            integers: 0,
-            numbers: 0,
-            flags: 0,
-            days: 0,
-            moments: 0,
-            zoned: 0,
-            has_ambiguous_comma: false,
-            has_ambiguous_point: false,
-            decimals: DecimalEvidence::default(),
-        }
-    }
-
-    /// Returns the cell, or `None` if it has no value.
-    fn value<'c>(&self, cell: &'c str) -> Option<&'c str> {
-        let cell = marked_text(cell).unwrap_or(cell);
-        let is_missing = cell.trim().is_empty() || !self.keeps_missing && missing::is_missing(cell);
-        (!is_missing).then_some(cell)
-    }
-
-    fn observe(&mut self, cell: &str) {
-        let is_marked = marked_text(cell).is_some();
-        let Some(cell) = self.value(cell) else {
-            return;
-        };
-        self.is_code |= is_marked;
-        let cell = cell.trim();
-        self.values += 1;
-        if self.is_code {
-            return;
-        }
-        let digits = cell.trim_start_matches(['-', '+']);
-        let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if is_whole
-            && (digits.len() > 1 && digits.starts_with('0') || digits.len() > INTEGER_DIGITS_MAX)
-        {
-            self.is_code = true;
-            return;
-        }
-        self.integers += u64::from(is_whole);
-        if is_whole || number::read(cell, LoneSeparator::Decimals).is_some() {
-            self.numbers += 1;
-            self.decimals.observe(cell);
-            if number::read(cell, LoneSeparator::Unknown).is_none() {
-                self.has_ambiguous_comma |= cell.contains(',');
-                self.has_ambiguous_point |= cell.contains('.');
-            }
-        } else if cell.eq_ignore_ascii_case("true") || cell.eq_ignore_ascii_case("false") {
-            self.flags += 1;
-        } else if day_number(cell).is_some() {
-            self.days += 1;
-        } else if moment(cell).is_some() {
-            self.moments += 1;
-            self.zoned += u64::from(is_zoned(cell));
-        }
-    }
-
-    /// Returns whether a lone separator can be read in two ways.
-    fn is_ambiguous(&self) -> bool {
-        self.has_ambiguous_comma || self.has_ambiguous_point
-    }
-
-    /// Returns whether no cell shows which separator marks decimals.
-    fn is_undecided(&self) -> bool {
-        self.decimals == DecimalEvidence::default()
-    }
-
-    fn kind(&self) -> ColumnKind {
-        let all = |count: u64| count == self.values && self.values > 0;
-        if self.is_code {
-            ColumnKind::Text
-        } else if all(self.integers) {
-            ColumnKind::Integer
-        } else if all(self.numbers) {
-            let lone = match self.decimals.lone_separator() {
-                // All separators are followed by three digits, so nothing shows what they mean. Assumes decimals, as
-                // programs write them.
-                LoneSeparator::Unknown
-                    if self.is_undecided()
-                        && !(self.has_ambiguous_comma && self.has_ambiguous_point) =>
-                {
-                    LoneSeparator::Decimals
-                }
-                lone => lone,
-            };
-            if self.is_ambiguous() && lone == LoneSeparator::Unknown {
-                ColumnKind::Text
-            } else {
-                ColumnKind::Number(lone)
-            }
-        } else if all(self.flags) {
-            ColumnKind::Flag
-        } else if all(self.days) {
-            ColumnKind::Day
-        } else if all(self.days + self.moments) {
-            ColumnKind::Moment {
-                is_utc: self.zoned > 0,
-            }
-        } else {
-            ColumnKind::Text
-        }
-    }
-}
-
-/// Returns the text of a cell that somebody marked as text for a spreadsheet: `="01002"` or `'01002`.
-fn marked_text(cell: &str) -> Option<&str> {
-    let cell = cell.trim();
-    let formula = cell
-        .strip_prefix("=\"")
-        .and_then(|cell| cell.strip_suffix('"'));
-    let quoted = cell
-        .strip_prefix('\'')
-        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    formula.or(quoted)
-}
-
-/// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.
-fn day_number(cell: &str) -> Option<i32> {
-    let is_day = cell.len() <= DAY_LENGTH_MAX && !cell.bytes().all(|byte| byte.is_ascii_digit());
-    Date32Type::parse(&is_day.then(|| day::iso(cell)).flatten()?)
-}
-
-/// Parses a timestamp as milliseconds since 1970-01-01.
-fn moment(cell: &str) -> Option<i64> {
-    let begins_with_day = cell.len() >= 10 && cell.as_bytes()[4] == b'-';
-    begins_with_day
-        .then(|| string_to_timestamp_nanos(cell).ok())
-        .flatten()
-        .map(|nanos| nanos.div_euclid(MILLISECOND_NANOS))
-}
-
-fn is_zoned(cell: &str) -> bool {
-    cell.ends_with('Z') || cell.get(10..).is_some_and(|time| time.contains(['+', '-']))
 }
 
 /// The rows of a delimited text.
@@ -353,6 +127,11 @@ pub fn convert(
     if count == 0 {
         return Err(NO_ROWS.into());
     }
+    let decimals = decimals_of_file(&evidence, form);
+    form.set_decimal_mark(decimals.mark());
+    for column in &mut evidence {
+        column.of_file = decimals.lone_separator();
+    }
     let header = rows.header;
     let copy = write(Rows::open(open()?, form)?, &header, &evidence)?;
     Ok((copy, note(&header, &evidence)))
@@ -373,13 +152,23 @@ fn note(header: &[String], evidence: &[ColumnEvidence]) -> Option<String> {
             column.is_code && column.values > 0
         }),
         named("decimal commas", &|column| {
-            column.kind() == ColumnKind::Number(LoneSeparator::French)
+            column.kind() == ColumnKind::Number(LoneSeparator::French) && column.decimals.commas > 0
         }),
+        named(
+            "decimals or thousands, read as in the other columns",
+            &|column| {
+                let is_by_file = column.is_undecided() && column.of_file != LoneSeparator::Unknown;
+                matches!(column.kind(), ColumnKind::Number(_))
+                    && column.is_ambiguous()
+                    && is_by_file
+            },
+        ),
         named(
             "read as decimals, though they may be thousands",
             &|column| {
                 let is_number = matches!(column.kind(), ColumnKind::Number(_));
-                is_number && column.is_ambiguous() && column.is_undecided()
+                let is_unknown = column.lone_separator() == LoneSeparator::Unknown;
+                is_number && column.is_ambiguous() && column.is_undecided() && is_unknown
             },
         ),
     ];

@@ -44,7 +44,7 @@ pub struct XmlRecords<R> {
 /// `form`. Copies the document to a temporary file, because it is read twice. Blocks.
 ///
 /// # Errors
-/// The document cannot be copied, is not XML, or has no records. An empty list of records is no error.
+/// The document cannot be copied, is not XML or is cut off, or has no records. An empty list of records is no error.
 pub fn open(
     mut input: impl Read,
     records: Option<&str>,
@@ -325,6 +325,14 @@ mod tests {
         let error = open(&b"<a><b></a>"[..], None, &SharedForm::default());
         let error = error.err().unwrap();
         assert!(error.starts_with("must be XML: byte "), "{error}");
+        for cut in ["<a><b><c>1</c></b><b><c>", "<a><b>1</b><b>2</b>\n"] {
+            let error = open(cut.as_bytes(), None, &SharedForm::default());
+            let expected = format!(
+                "the file ends early, at byte {}, before its closing </a>; it looks cut off",
+                cut.len()
+            );
+            assert_eq!(error.err().unwrap(), expected);
+        }
         let cut = "<a><b><c>1</c></b><b><c>";
         let path = vec!["a".to_owned(), "b".to_owned()];
         let records = XmlRecords::new(cut.as_bytes(), HashSet::from([path]));

@@ -62,7 +62,7 @@ impl Survey {
     /// Surveys a document.
     ///
     /// # Errors
-    /// The text is not XML, with the place.
+    /// The text is not XML or is cut off, with the place.
     pub(super) fn read(text: impl BufRead) -> Result<Self, String> {
         let document = Surveyed {
             name: String::new(),
@@ -102,7 +102,16 @@ impl Survey {
                     events.ends.mark();
                 }
                 Node::Text(_) => {}
-                Node::Eof => return Ok(survey),
+                Node::Eof => {
+                    let Some(root) = open.get(1) else {
+                        return Ok(survey);
+                    };
+                    let name = root.map_or("", |root| &survey.all[root].name);
+                    let byte = events.reader.buffer_position();
+                    return Err(format!(
+                        "the file ends early, at byte {byte}, before its closing </{name}>; it looks cut off"
+                    ));
+                }
             }
         }
     }

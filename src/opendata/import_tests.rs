@@ -462,7 +462,7 @@ fn damaged_files_give_one_error_with_its_location() {
             "f, line 1, column \"date_mutation\"",
         ),
         (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
-        (b"PK\x03\x04", "zip archive (incomplete download?)"),
+        (b"PK\x03\x04", "zip archive, perhaps cut off"),
         (b"", "empty"),
         (zero.as_bytes(), "binary data"),
         (br#"{"results":[{"id_mutation":"1""#, "cut off"),

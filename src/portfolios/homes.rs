@@ -21,7 +21,7 @@ use toise_contract::columns::{STREET, looks_like_street};
 use toise_contract::fields::FieldKind;
 use toise_estimate::Home;
 use toise_estimate::request::fields::{
-    HomeField, HomeInput, POSITION_COLUMNS, REQUIRED_COLUMNS, columns,
+    HomeField, HomeInput, INSTEAD_OF_POSITION, POSITION_COLUMNS, REQUIRED_COLUMNS, columns,
 };
 use toise_estimate::request::parse_cells;
 use toise_geocode::resolve::PostalAddress;
@@ -248,8 +248,13 @@ impl ColumnPlan {
             let is_required = REQUIRED_COLUMNS.contains(&field.column);
             let may_be_address = has_address && POSITION_COLUMNS.contains(&field.column);
             if is_required && column.is_none() && !may_be_address {
+                let instead = if POSITION_COLUMNS.contains(&field.column) {
+                    INSTEAD_OF_POSITION
+                } else {
+                    ""
+                };
                 return Err(format!(
-                    "the file has no column {}, which every home needs; it has {}",
+                    "the file has no column {}, which every home needs{instead}; it has {}",
                     field.column,
                     opened.columns.listed()
                 ));

@@ -87,7 +87,10 @@ fn portfolios_of_addresses_are_valued_and_matched() {
     );
     let error = |row: usize| valued[row]["error"].as_str().unwrap();
     assert!(error(5).starts_with("address: not "), "{}", error(5));
-    assert_eq!(error(6), "longitude: is required");
+    assert_eq!(
+        error(6),
+        "longitude: is required; `toise geocode` finds the positions of addresses"
+    );
 
     // Without a column of addresses the output has none, and a position is required.
     fs::write(&input, "type,surface_m2\nflat,45\n").unwrap();

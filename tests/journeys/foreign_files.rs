@@ -355,6 +355,11 @@ fn adverts_are_read_from_xml() {
         &[&["ingest", path.to_str().unwrap()][..], &maps, &sets].concat(),
     );
     assert_eq!(report["created"], 2, "{report}");
+    let file = &report["files"][0];
+    let used = file["columns_used"].as_array().unwrap().iter();
+    let used: Vec<&str> = used.filter_map(|one| one["column"].as_str()).collect();
+    assert_eq!(used, ["lien", "prix", "type"]);
+    assert_eq!(file["columns_unused"], json!(["id"]));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::process::{Server, errors, new_key, run};
+use crate::support::process::{Server, errors, new_key, run, toise};
 use crate::support::skip::skipped;
 
 /// Runs `toise sql` on statements from standard input.
@@ -41,6 +41,10 @@ fn statements_files_and_formats_are_read_and_written_as_asked() {
         "select name from homes where id > 1; -- a comment\nselect [1, 2] as l, 'x;y' as t;";
     let output = piped(data, &["--file", &file, "--format", "csv"], several);
     assert_eq!(printed(&output), "name\nb;c\nl,t\n\"[1,2]\",x;y\n");
+    // With JSON, what was understood of the files is JSON too.
+    let output = toise(data, &["sql", "--file", &file, "select 1"]).output();
+    let said: serde_json::Value = serde_json::from_slice(&output.unwrap().stderr).unwrap();
+    assert_eq!(said["files"][0]["form"]["delimiter"], ";");
     let none = piped(
         data,
         &["--format", "csv"],

@@ -49,6 +49,9 @@ impl JsonRecords {
         if let Some(written) = json::with_nulls(&text) {
             text = written;
         }
+        if let Some(written) = json::with_long_integers(&text) {
+            text = written;
+        }
         let document = text.as_slice();
         let records: Vec<Record> = match records {
             Some(path) => {

@@ -1,11 +1,13 @@
 //! Opens the files of an ingestion in their formats, and reads their rows.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
+use serde_json::{Map, Value};
 use tempfile::TempPath;
 
 use super::BoxedError;
@@ -13,6 +15,7 @@ use super::columnar::ParquetRows;
 use super::delimited::{CsvDialect, CsvRows};
 use super::document::JsonRecords;
 use super::lines::{Line, NdJson};
+use toise_base::bounded::FILE_COLUMNS_MAX;
 use toise_collect::mapping::RowPath;
 use toise_input::{Bounds, SharedForm};
 use toise_opendata::source::files::expand;
@@ -48,6 +51,27 @@ pub struct OpenSource<'r> {
     pub counted: &'static str,
     /// What was understood of its containers and its encoding.
     pub form: SharedForm,
+}
+
+/// The names of the fields of rows without a header, in the order in which they first occur, as many as a table may have
+/// columns.
+#[derive(Default)]
+pub struct FieldNames {
+    /// The names.
+    pub names: Vec<String>,
+    known: HashSet<String>,
+}
+
+impl FieldNames {
+    /// Adds the names of a row's fields.
+    pub fn add(&mut self, row: &Map<String, Value>) {
+        for name in row.keys() {
+            if self.names.len() < FILE_COLUMNS_MAX && !self.known.contains(name) {
+                self.known.insert(name.clone());
+                self.names.push(name.clone());
+            }
+        }
+    }
 }
 
 /// Expands the arguments to files in a stable order; `None` stands for standard input.

@@ -11,6 +11,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::DataFrame;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::remote::RemoteSource;
@@ -65,7 +66,7 @@ impl SqlSource {
             _ => Ok(Self::Local(Box::new(LocalSource {
                 folder: SqlFolder::of(common)?,
                 config: common.configuration(Vec::new())?.config,
-                files: ready(arguments)?,
+                files: ready(common, arguments)?,
                 as_of: arguments.as_of.clone(),
                 #[cfg(feature = "cluster")]
                 workers: match &arguments.cluster.workers {
@@ -233,15 +234,22 @@ impl LocalSource {
     }
 }
 
-/// Prepares the files of the command line, and says on standard error what was understood of them.
-fn ready(arguments: &SqlArgs) -> Result<Vec<ReadyFile>, Failure> {
+/// Prepares the files of the command line, and says on standard error what was understood of them: as JSON if asked.
+fn ready(common: &Common, arguments: &SqlArgs) -> Result<Vec<ReadyFile>, Failure> {
     let mut files = Vec::with_capacity(arguments.files.len());
-    for file in &arguments.files {
-        let file = ReadyFile::new(file, &arguments.text_columns)?;
-        if let Some(note) = &file.note {
+    let mut read = Vec::new();
+    for table in &arguments.files {
+        let file = ReadyFile::new(table, &arguments.text_columns)?;
+        if common.json {
+            let notes: Vec<&String> = file.note.iter().collect();
+            read.push(json!({"name": table.path, "form": file.form(), "notes": notes}));
+        } else if let Some(note) = &file.note {
             eprintln!("{note}");
         }
         files.push(file);
+    }
+    if !read.is_empty() {
+        eprintln!("{}", json!({"files": read}));
     }
     Ok(files)
 }

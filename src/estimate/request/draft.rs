@@ -11,6 +11,9 @@ use toise_contract::fault::Fault;
 use toise_contract::fields::Taken;
 use toise_contract::walk::JsonPath;
 
+/// Message about a value that every home needs.
+pub(super) const MISSING: &str = "is required";
+
 /// The values of a home read so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HomeDraft {
@@ -116,7 +119,7 @@ impl HomeDraft {
     ) -> Result<Home, Fault> {
         for field in &FIELDS {
             if self.said & (1 << field.input as u32) == 0 && is_required(field) {
-                return Err(JsonPath::Key(&at, &name_of(field)).fault("is required"));
+                return Err(JsonPath::Key(&at, &name_of(field)).fault(MISSING));
             }
         }
         // Many sources write 0 for an unknown number of rooms.
@@ -143,7 +146,7 @@ impl HomeDraft {
                 return Err(JsonPath::Key(&at, &name(input)).fault(fault));
             }
         }
-        let missing = |what| JsonPath::Key(&at, what).fault("is required");
+        let missing = |what| JsonPath::Key(&at, what).fault(MISSING);
         Ok(Home {
             longitude: self.longitude.ok_or_else(|| missing("longitude"))?,
             latitude: self.latitude.ok_or_else(|| missing("latitude"))?,

@@ -38,6 +38,9 @@ pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
 pub const LOCATION: [&str; 3] = ["location", "locationCoordinate", "location"];
 /// Columns that give a position.
 pub const POSITION_COLUMNS: [&str; 2] = ["longitude", "latitude"];
+/// What a table may have instead of them, for a message.
+pub const INSTEAD_OF_POSITION: &str =
+    ", or an address, postcode or city instead of longitude and latitude";
 /// The path of an address in a body.
 pub const ADDRESS_PATH: &str = "location.address";
 /// Maximum homes in one `_many` call.

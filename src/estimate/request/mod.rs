@@ -19,8 +19,11 @@ use serde_json::{Number, Value};
 pub use located::{HomeRequest, LocatedHome};
 
 use crate::Home;
-use draft::HomeDraft;
-use fields::{ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, HomeInput, LOCATION, REQUIRED_COLUMNS};
+use draft::{HomeDraft, MISSING};
+use fields::{
+    ESTIMATE, ESTIMATE_MANY, FIELDS, HomeField, HomeInput, LOCATION, POSITION_COLUMNS,
+    REQUIRED_COLUMNS,
+};
 use located::HomePlace;
 use toise_contract::fault::Fault;
 use toise_contract::fields::{FieldKind, Taken, Values, read, read_part, read_value};
@@ -33,6 +36,8 @@ use toise_opendata::portfolio::RowFault;
 
 /// The name of the position in messages about a row.
 const POSITION_PATH: &str = "longitude, latitude";
+/// Advice for a row without a position.
+const POSITION_ADVICE: &str = "; `toise geocode` finds the positions of addresses";
 
 /// Parses the body of an estimate; `today` is the default valuation date. Does not locate its address yet.
 ///
@@ -127,7 +132,12 @@ pub fn parse_cells<'c>(
     today: NaiveDate,
 ) -> Result<Home, RowFault> {
     let home = read_cells(cells, position, today);
-    let home = home.map_err(|fault| RowFault::Other(fault.to_string()))?;
+    let home = home.map_err(|fault| {
+        let is_position = POSITION_COLUMNS.contains(&fault.path.as_str());
+        let has_none = is_position && fault.message == MISSING;
+        let advice = if has_none { POSITION_ADVICE } else { "" };
+        RowFault::Other(format!("{fault}{advice}"))
+    })?;
     match check_position(home.latitude, home.longitude) {
         Ok(()) => Ok(home),
         Err(fault) => Err(RowFault::Position {

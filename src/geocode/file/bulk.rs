@@ -291,7 +291,7 @@ fn run_csv(
     output: &File,
 ) -> Result<(RowCounts, ReadFile), Error> {
     let input = job.open()?;
-    let form = input.form.found();
+    let (shared_form, form) = (input.form.clone(), input.form.found());
     let encoding = TextEncoding::detect(input.reader).map_err(|error| job.reading(error))?;
     let request = job.request.clone().of_converted(&form);
     let failed = |error| match error {
@@ -312,13 +312,15 @@ fn run_csv(
         .write_all(plan.header())
         .map_err(|error| job.writing(error))?;
     let (mut counts, mut findings, mut read) = (RowCounts::default(), RowFindings::default(), 0);
+    let mut lines = plan.header_lines();
     while let Some(block) =
         next_block(&plan, &mut records, &mut rows, answers).map_err(|error| job.reading(error))?
     {
         output
             .write_all(&block.text)
             .map_err(|error| job.writing(error))?;
-        findings.append(block.findings, counts.rows());
+        findings.append(block.findings, lines);
+        lines += block.lines;
         counts.add(&block.counts);
         (job.progress)(block.position - read);
         read = block.position;
@@ -330,6 +332,10 @@ fn run_csv(
     };
     file.reading.form.containers = form.containers.clone();
     file.reading.form.notes = form.notes.clone();
+    if let Some(line) = &mut file.reading.form.header_line {
+        *line = shared_form.sheet_row(*line);
+    }
+    findings.number(|line| shared_form.sheet_row(line));
     if let Some(encoding) = form.encoding {
         file.reading.form.encoding = Some(encoding);
     }

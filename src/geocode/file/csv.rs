@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use super::columns::RowStatus;
 use super::findings::RowFindings;
-use super::records::{RecordReader, cells};
+use super::records::{RecordReader, cells, line_breaks};
 use super::request::{FileRequest, InputColumns};
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
@@ -45,6 +45,8 @@ pub struct CsvPlan {
     header: Vec<u8>,
     /// Length of the file's header with the lines above it and its line break, in bytes.
     header_bytes: u64,
+    /// Number of lines of the header and of those above it.
+    header_lines: u64,
     line_break: Vec<u8>,
     request: FileRequest,
     formulas: Formulas,
@@ -98,6 +100,7 @@ impl CsvPlan {
         let (columns, mut reading) = InputColumns::understand(request, &names)?;
         reading.form = form.found();
         reading.form.encoding = Some(encoding.name().to_owned());
+        let first_lines = line_breaks(above) + line_breaks(first.bytes);
         let mut plan = Self {
             delimiter,
             encoding,
@@ -105,6 +108,7 @@ impl CsvPlan {
             width: names.len(),
             header: [above, first.bytes].concat(),
             header_bytes: (above.len() + first.bytes.len() + first.line_break.len()) as u64,
+            header_lines: first_lines + line_breaks(first.line_break),
             line_break: match first.line_break {
                 [] => b"\n".to_vec(),
                 line_break => line_break.to_vec(),
@@ -162,6 +166,11 @@ impl CsvPlan {
     /// Returns the number of bytes of the file before its first record.
     pub fn first_record_at(&self) -> u64 {
         self.header_bytes
+    }
+
+    /// Returns the number of lines of the file before its first record.
+    pub fn header_lines(&self) -> u64 {
+        self.header_lines
     }
 
     /// Returns a reader of the file's records from a position on; `source` begins there.
@@ -260,9 +269,11 @@ pub struct CsvBlock {
     pub text: Vec<u8>,
     /// Bytes of the file read so far.
     pub position: u64,
+    /// Number of its lines.
+    pub lines: u64,
     /// Rows by status: ok, not found, skipped, error.
     pub counts: RowCounts,
-    /// Other findings about the rows, which are numbered within the block.
+    /// Other findings about the rows; their lines are numbered within the block.
     pub findings: RowFindings,
 }
 
@@ -333,13 +344,17 @@ pub fn next_block<R: Read>(
     let mut originals: Vec<u8> = Vec::new();
     let mut ends: Vec<(usize, usize, bool)> = Vec::new();
     let mut asked: Vec<Option<RowCells>> = Vec::new();
+    let mut lines: Vec<u64> = Vec::new();
     let mut findings = RowFindings::default();
+    let lines_before = records.lines();
     while ends.len() < BLOCK_ROWS && originals.len() < BLOCK_BYTES {
+        let line = records.lines() - lines_before + 1;
         let Some(record) = records.next_record()? else {
             break;
         };
         plan.copy(&mut originals, record.bytes);
         let is_blank = record.bytes.is_empty();
+        lines.extend((!is_blank).then_some(line));
         if record.is_broken && !is_blank {
             asked.push(None);
         } else if !is_blank {
@@ -357,12 +372,13 @@ pub fn next_block<R: Read>(
         return Ok(None);
     }
     let answers = rows.answer(answers, &asked)?;
-    for (row, (cells, answer)) in (1..).zip(asked.iter().zip(&answers)) {
-        findings.count(row, cells.as_ref(), answer);
+    for (line, (cells, answer)) in lines.into_iter().zip(asked.iter().zip(&answers)) {
+        findings.count(line, cells.as_ref(), answer);
     }
     let mut answers = answers.into_iter();
     let mut block = CsvBlock {
         position: records.position(),
+        lines: records.lines() - lines_before,
         findings,
         ..CsvBlock::default()
     };

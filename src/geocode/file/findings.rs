@@ -13,27 +13,32 @@ const UNREADABLE: &str = "the row cannot be read, or is no valid query";
 pub struct RowFindings {
     /// Markers for missing values that were found.
     pub missing: MissingCounts,
-    /// Rows in error, by their number from 1.
+    /// Rows in error, by their line; in a file without lines, by their number from 1.
     pub left_out: LeftOutValues,
 }
 
 impl RowFindings {
     /// Counts the result of a row.
-    pub fn count(&mut self, row: u64, query: Option<&RowCells>, answer: &RowAnswer) {
+    pub fn count(&mut self, line: u64, query: Option<&RowCells>, answer: &RowAnswer) {
         if answer.status == RowStatus::Error {
             let text = query.map_or("", |cells| &cells.text);
-            self.left_out.add(UNREADABLE, row, "", text);
+            self.left_out.add(UNREADABLE, line, "", text);
         }
     }
 
-    /// Adds the findings of later rows; `later` numbers its rows from the one after the first `rows` rows.
-    pub fn append(&mut self, mut later: Self, rows: u64) {
+    /// Adds the findings of later rows; `later` numbers its lines from the one after the first `lines` lines.
+    pub fn append(&mut self, mut later: Self, lines: u64) {
         self.missing.add(&later.missing);
-        let examples = later.left_out.0.values_mut();
-        examples
-            .flat_map(|found| &mut found.examples)
-            .for_each(|example| example.line += rows);
+        later.number(|line| line + lines);
         self.left_out.append(later.left_out);
+    }
+
+    /// Changes the numbers of all lines.
+    pub fn number(&mut self, number: impl Fn(u64) -> u64) {
+        let reasons = self.left_out.0.values_mut();
+        for example in reasons.flat_map(|found| &mut found.examples) {
+            example.line = number(example.line);
+        }
     }
 
     /// Moves them into the report of their file.

@@ -27,6 +27,8 @@ const BLOCK_BYTES: usize = 4 << 20;
 
 /// A line of the file.
 struct Line {
+    /// Its number in the file; in a JSON array, the number of the object.
+    number: u64,
     /// Text of the line; only its beginning if the line is too long.
     text: String,
     /// Whether it may be an object: it is UTF-8 and not too long.
@@ -70,7 +72,7 @@ pub(super) fn run(
         let answers = answered.map_err(|error| job.reading(error))?;
         for ((line, cells), answer) in block.iter().zip(&asked).zip(&answers) {
             counts.count(answer);
-            findings.count(counts.rows(), cells.as_ref(), answer);
+            findings.count(line.number, cells.as_ref(), answer);
             let text = with_results(line, rows.appended(), answer, operation);
             writeln!(output, "{text}").map_err(|error| job.writing(error))?;
         }
@@ -93,6 +95,7 @@ fn next_block(lines: &mut Lines<impl BufRead>) -> io::Result<Vec<Line>> {
         bytes += line.bytes.len();
         let text = String::from_utf8_lossy(line.bytes);
         block.push(Line {
+            number: line.number,
             is_whole: !line.is_cut && matches!(text, Cow::Borrowed(_)),
             text: text.into_owned(),
         });

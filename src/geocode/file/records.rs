@@ -21,6 +21,8 @@ pub struct RecordReader<R> {
     is_at_end: bool,
     /// Bytes of the source before the next record.
     position: u64,
+    /// Line breaks that were read before the next record.
+    lines: u64,
 }
 
 /// A record with its line break.
@@ -44,12 +46,18 @@ impl<R: Read> RecordReader<R> {
             start: 0,
             is_at_end: false,
             position,
+            lines: 0,
         }
     }
 
     /// Returns the number of bytes of the file before the next record.
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// Returns the number of lines that were read, those inside quoted cells included.
+    pub fn lines(&self) -> u64 {
+        self.lines
     }
 
     /// Reads the next record; `None` at the end of the source.
@@ -88,6 +96,7 @@ impl<R: Read> RecordReader<R> {
         let length = end.bytes + end.line_break;
         self.start += length;
         self.position += length as u64;
+        self.lines += line_breaks(&self.buffer[begin..begin + length]);
         Record {
             bytes: &self.buffer[begin..begin + end.bytes],
             line_break: &self.buffer[begin + end.bytes..begin + length],
@@ -164,6 +173,16 @@ impl Scan {
             line_break,
         }
     }
+}
+
+/// Returns the number of line breaks of any kind.
+pub(super) fn line_breaks(bytes: &[u8]) -> u64 {
+    let next = bytes.iter().skip(1).map(Some).chain([None]);
+    let pairs = bytes.iter().zip(next);
+    let is_end = |(byte, next): &(&u8, Option<&u8>)| {
+        **byte == b'\n' || **byte == b'\r' && *next != Some(&b'\n')
+    };
+    pairs.filter(is_end).count() as u64
 }
 
 fn first_line(bytes: &[u8]) -> RecordEnd {

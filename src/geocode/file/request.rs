@@ -9,7 +9,7 @@ use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
 use toise_contract::Fault;
-use toise_contract::columns::{address_columns, is_house_number};
+use toise_contract::columns::{address_columns, has_house_number, is_house_number};
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 use toise_input::FileReading;
@@ -19,6 +19,8 @@ use toise_input::reading::ColumnUse;
 pub const COLUMNS_MAX: usize = 100;
 /// Maximum bytes of column names in a message.
 const LISTED_BYTES_MAX: usize = 2_000;
+/// Length of a postal code in bytes.
+const POSTAL_CODE_BYTES: usize = 5;
 
 /// Columns that make up the address if a request names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -323,13 +325,16 @@ impl InputColumns {
     /// columns of the address are those of [`FileRequest::for_header`].
     ///
     /// # Errors
-    /// Those of [`Self::find`].
+    /// Those of [`Self::find`]. If the request leaves the choice of columns to their names: the header looks like a row.
     pub fn understand(
         request: &FileRequest,
         header: &[String],
     ) -> Result<(Self, FileReading), Fault> {
         let named = request.for_header(header);
         let found = Self::find(&named, header)?;
+        if request.unnamed == UnnamedColumns::ByMeaning && found.are_all(&named) {
+            refuse_row(header)?;
+        }
         let mut reading = found.reading(header);
         if request.columns.is_empty() && !named.columns.is_empty() {
             reading.notes.push(format!(
@@ -338,6 +343,15 @@ impl InputColumns {
             ));
         }
         Ok((found, reading))
+    }
+
+    /// Returns whether the columns are all those of the file, because neither the request nor their names tell which are
+    /// meant.
+    fn are_all(&self, request: &FileRequest) -> bool {
+        let named = [self.postal_code, self.insee_code, self.kind, self.lat];
+        request.operation == Operation::Search
+            && request.columns.is_empty()
+            && named.iter().all(Option::is_none)
     }
 
     /// Returns which of a file's columns are read, as what, and which are not.
@@ -366,6 +380,26 @@ impl InputColumns {
         }
         reading
     }
+}
+
+/// Refuses a header that looks like a row: a cell has a house number or a postal code, so the file has no header and
+/// would lose its first row.
+fn refuse_row(header: &[String]) -> Result<(), Fault> {
+    let is_postal_code = |word: &str| {
+        word.len() == POSTAL_CODE_BYTES && word.bytes().all(|sign| sign.is_ascii_digit())
+    };
+    let is_address = |cell: &&String| {
+        let mut words = cell.split(|sign: char| !sign.is_alphanumeric());
+        has_house_number(cell) || words.any(is_postal_code)
+    };
+    let Some(cell) = header.iter().find(is_address) else {
+        return Ok(());
+    };
+    let message = format!(
+        "the first line looks like a row and not like the names of columns: {cell:?}; write a line of names above it, \
+         such as address, or give the names with --columns if they are some"
+    );
+    Err(Fault::new("data", message))
 }
 
 /// Lists the names of columns for a message, as many as fit into [`LISTED_BYTES_MAX`].
@@ -421,6 +455,36 @@ mod tests {
             ]
         );
         assert_eq!(reading.columns_unused, ["x"]);
+    }
+
+    #[test]
+    fn a_row_in_the_place_of_the_names_is_refused() {
+        let open = FileRequest {
+            unnamed: UnnamedColumns::ByMeaning,
+            ..FileRequest::default()
+        };
+        let named = |name: &str| FileRequest {
+            columns: vec![name.into()],
+            ..open.clone()
+        };
+        for row in [
+            "7;12 rue de la Paix, Paris",
+            "Place Foch;48000;Mende",
+            "Durand;9 bis av. Foch",
+        ] {
+            let refused = InputColumns::understand(&open, &header(row)).unwrap_err();
+            assert!(refused.to_string().contains("looks like a row"), "{row}");
+            let first = row.split(';').next().unwrap();
+            assert!(InputColumns::understand(&named(first), &header(row)).is_ok());
+            // Over HTTP the first line is the header.
+            assert!(InputColumns::understand(&FileRequest::default(), &header(row)).is_ok());
+        }
+        for names in ["lieu;2023;2024", "a;3 pièces", "Adresse;48000"] {
+            assert!(
+                InputColumns::understand(&open, &header(names)).is_ok(),
+                "{names}"
+            );
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod open;
 
 use std::fmt;
 
+use toise_base::bounded::CUT_OFF;
+
 pub use block::{Block, GeometryColumn, Header};
 pub(crate) use open::refused;
 pub use open::{BlockReader, ByteMeter, SourceFormat, open, read_header};
@@ -148,11 +150,11 @@ impl Error {
         }
     }
 
-    /// Converts a read error.
+    /// Converts a read error; an unexpected end of the data gets a message that names the probable cause.
     pub(crate) fn reading(place: SourceLocation, source: std::io::Error) -> Self {
         use std::io::ErrorKind;
         match source.kind() {
-            ErrorKind::UnexpectedEof => Self::malformed(place, source.to_string()),
+            ErrorKind::UnexpectedEof => Self::malformed(place, CUT_OFF),
             ErrorKind::InvalidInput | ErrorKind::InvalidData => {
                 Self::malformed(place, format!("damaged data: {source}"))
             }

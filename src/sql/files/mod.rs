@@ -2,8 +2,8 @@
 //!
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
-//! whole file. In JSON, texts that mean a missing value become null, and keys with values of several types become texts
-//! (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
+//! whole file. In JSON, texts that mean a missing value become null, integers of more than 18 digits become texts, and so
+//! do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
 //! sessions have these tables; a query that comes over the network cannot name a file.
 
 mod mixed;
@@ -28,7 +28,7 @@ use crate::names::KnownNames;
 use toise_engine::csv_rows::is_text;
 pub use toise_input::typed::TextColumns;
 use toise_input::typed::{self, NO_ROWS, temporary};
-use toise_input::{Input, TextConversion, missing};
+use toise_input::{FileForm, Input, SharedForm, TextConversion, json, missing};
 use toise_lake::foreign::ForeignParquet;
 use toise_opendata::source::files::expand;
 
@@ -83,6 +83,7 @@ pub struct ReadyFile {
     name: String,
     path: String,
     format: ReadyFormat,
+    form: SharedForm,
     /// How the file was interpreted, if a person would want to know.
     pub note: Option<String>,
     _copy: Option<TempPath>,
@@ -96,41 +97,43 @@ impl ReadyFile {
     pub fn new(file: &FileTable, text_columns: &TextColumns) -> Result<Self, SqlError> {
         let FileTable { name, path } = file;
         let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
-        let ready = |format, copy: Option<TempPath>, note| Self {
+        let ready = |format, form: &SharedForm, copy: Option<TempPath>, note| Self {
             name: name.to_lowercase(),
             path: copy
                 .as_ref()
                 .map_or_else(|| path.clone(), |copy| copy.display().to_string()),
             format,
+            form: form.clone(),
             note,
             _copy: copy,
         };
-        let json = |lines: Result<TempPath, String>| -> Result<Self, SqlError> {
-            let evened = mixed::evened(lines.map_err(misfit)?);
-            let (copy, keys) = evened.map_err(|error| misfit(error.to_string()))?;
-            let note = format!(
-                "{path}: of several types, kept as text: {}",
-                keys.join(", ")
-            );
-            let note = (!keys.is_empty()).then_some(note);
-            Ok(ready(ReadyFormat::NdJson, Some(copy), note))
-        };
+        let of_lines =
+            |lines: Result<TempPath, String>, form: &SharedForm| -> Result<Self, SqlError> {
+                let evened = mixed::evened(lines.map_err(misfit)?);
+                let (copy, keys) = evened.map_err(|error| misfit(error.to_string()))?;
+                let note = format!(
+                    "{path}: of several types, kept as text: {}",
+                    keys.join(", ")
+                );
+                let note = (!keys.is_empty()).then_some(note);
+                Ok(ready(ReadyFormat::NdJson, form, Some(copy), note))
+            };
         if !Path::new(path).is_file() {
             if !path.contains('*') && !Path::new(path).exists() {
                 return Err(misfit("no such file".into()));
             }
             let format = format_of_name(path).map_err(misfit)?;
             let note = matches!(format, ReadyFormat::Csv).then(|| format!("{path}: {SEVERAL_CSV}"));
-            return Ok(ready(format, None, note));
+            return Ok(ready(format, &SharedForm::default(), None, note));
         }
         let input = open(path).map_err(misfit)?;
         let form = input.form.clone();
         if input.is_parquet {
             if form.found().containers.is_empty() {
-                return Ok(ready(ReadyFormat::Parquet, None, None));
+                return Ok(ready(ReadyFormat::Parquet, &form, None, None));
             }
             let copy = copied(input, ".parquet").map_err(|error| misfit(error.to_string()))?;
-            return Ok(ready(ReadyFormat::Parquet, Some(copy), None));
+            return Ok(ready(ReadyFormat::Parquet, &form, Some(copy), None));
         }
         let mut reader = input.reader;
         let start = reader
@@ -138,20 +141,29 @@ impl ReadyFile {
             .map_err(|error| misfit(error.to_string()))?;
         match start.trim_ascii_start().first() {
             None => Err(misfit(NO_ROWS.into())),
-            Some(b'{') => json(lines(reader)),
-            Some(b'[') => json(items(reader)),
+            Some(b'{') => of_lines(lines(reader), &form),
+            Some(b'[') => of_lines(items(reader), &form),
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
                 let (copy, note) = typed::convert(open, text_columns, &form).map_err(misfit)?;
                 // The encoding is known once the beginning was read.
-                let form = form.found();
-                let form = form.is_notable().then(|| form.to_string());
-                let note = form.into_iter().chain(note).collect::<Vec<_>>().join("; ");
+                let found = form.found();
+                let notable = found.is_notable().then(|| found.to_string());
+                let note = notable
+                    .into_iter()
+                    .chain(note)
+                    .collect::<Vec<_>>()
+                    .join("; ");
                 let note = (!note.is_empty()).then(|| format!("{path}: {note}"));
-                Ok(ready(ReadyFormat::Parquet, Some(copy), note))
+                Ok(ready(ReadyFormat::Parquet, &form, Some(copy), note))
             }
         }
+    }
+
+    /// Returns the containers, the encoding, the delimiter and the decimal mark of the file.
+    pub fn form(&self) -> FileForm {
+        self.form.found()
     }
 
     /// Registers the file as a table of a session.
@@ -253,14 +265,15 @@ fn copied(mut input: Input<'_>, suffix: &str) -> std::io::Result<TempPath> {
     Ok(copy.into_temp_path())
 }
 
-/// Copies lines of JSON; values that are not numbers become null.
+/// Copies lines of JSON; values that are not numbers become null, and long integers texts.
 fn lines(reader: impl BufRead) -> Result<TempPath, String> {
     let failed = |error: std::io::Error| error.to_string();
     let copy = temporary(".ndjson").map_err(failed)?;
     let mut out = BufWriter::new(copy);
     for line in reader.split(b'\n') {
         let line = line.map_err(failed)?;
-        let line = toise_input::json::with_nulls(&line).unwrap_or(line);
+        let line = json::with_nulls(&line).unwrap_or(line);
+        let line = json::with_long_integers(&line).unwrap_or(line);
         out.write_all(&line).map_err(failed)?;
         out.write_all(b"\n").map_err(failed)?;
     }
@@ -273,12 +286,13 @@ fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(failed)?;
-    let lines = toise_input::json::lines_of_array(&text)?;
+    let lines = json::lines_of_array(&text)?.into_bytes();
     if lines.is_empty() {
         return Err(NO_ROWS.into());
     }
+    let lines = json::with_long_integers(&lines).unwrap_or(lines);
     let mut copy = temporary(".ndjson").map_err(failed)?;
-    copy.write_all(lines.as_bytes()).map_err(failed)?;
+    copy.write_all(&lines).map_err(failed)?;
     Ok(copy.into_temp_path())
 }
 

@@ -148,6 +148,17 @@ fn numbers_with_two_readings_are_named_or_stay_text() {
 }
 
 #[test]
+fn numbers_with_two_readings_are_read_with_the_decimal_mark_of_the_file() {
+    for (surface, expected) in [("65,5", "1200.0"), ("65.5", "1.2")] {
+        let csv = format!("nom;prix;surface\n1.50 m;1.200;{surface}\nb;3.400;70\n");
+        let answer = read(csv.as_bytes());
+        assert_eq!(answer.rows[0][1..], [expected, "65.5"]);
+        let note = answer.note.unwrap();
+        assert!(note.contains("as in the other columns: prix"), "{note}");
+    }
+}
+
+#[test]
 fn columns_are_text_on_request() {
     let csv = b"a,b\n1,2\n";
     let all = read_as("f.csv", csv, &TextColumns::All).unwrap();
@@ -230,6 +241,20 @@ fn keys_of_json_with_values_of_several_types_are_text() {
     }
     let even = read_as("f.json", b"[{\"a\": 1}, {\"a\": 2.5}]", &TextColumns::Codes);
     assert_eq!(even.unwrap().note, None);
+}
+
+#[test]
+fn long_integers_of_json_are_kept_as_text() {
+    let first = r#"{"id": 12345678901234567890123, "n": 1}"#;
+    let second = r#"{"id": 7, "n": 2}"#;
+    for text in [
+        format!("{first}\n{second}\n"),
+        format!("[{first},{second}]"),
+    ] {
+        let answer = read_as("f.json", text.as_bytes(), &TextColumns::Codes).unwrap();
+        assert_eq!(answer.types[1].1, DataType::Int64);
+        assert_eq!(answer.rows, [["12345678901234567890123", "1"], ["7", "2"]]);
+    }
 }
 
 #[test]

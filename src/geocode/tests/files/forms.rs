@@ -324,6 +324,31 @@ fn ndjson_and_parquet_keep_what_they_hold() {
 }
 
 #[test]
+fn rows_in_error_are_named_by_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out");
+    let line = |name: &str, text: &str| {
+        let (input, wanted) = (folder.path().join(name), request(&["town"]));
+        std::fs::write(&input, text).unwrap();
+        let job = FileJob {
+            input: &input,
+            output: &output,
+            request: &wanted,
+            formulas: Formulas::Kept,
+            progress: &|_| {},
+        };
+        let report = run(&job, &communes()).unwrap();
+        let mut reasons = report.files[0].reading.left_out.0.values();
+        reasons.next().unwrap().examples[0].line
+    };
+    let csv = "id;town;cp;x\n1;Mende;48000;\"a\nb\"\n\n2;Mende;48000\n";
+    assert_eq!(line("a.csv", &format!("Immeubles\n\n{csv}")), 7);
+    assert_eq!(line("b.csv", &csv.replace('\n', "\r\n")), 5);
+    assert_eq!(line("c.csv", &csv.replace('\n', "\r")), 5);
+    assert_eq!(line("a.ndjson", "{\"town\": \"Mende\"}\n\nx\n"), 3);
+}
+
+#[test]
 fn an_output_whose_extension_names_another_format_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let wanted = request(&["town"]);

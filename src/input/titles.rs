@@ -1,0 +1,101 @@
+//! Finds the header of a table below lines that are none of it: titles, and names of groups of columns.
+//!
+//! [`title_bytes`] judges the first records of a text. The rows of a sheet are judged alike while they are written
+//! (`sheet_table.rs`), because their header bounds the width of the table.
+
+/// Most lines above a header that are skipped.
+pub(crate) const TITLE_LINES_MAX: usize = 8;
+/// Most cells of a title.
+pub(crate) const TITLE_CELLS_MAX: usize = 2;
+/// Fewest cells of a header below such lines.
+pub(crate) const HEADER_CELLS_MIN: usize = 4;
+
+/// A record that may be the header of a text.
+struct Candidate {
+    /// Bytes before it, apart from blank lines.
+    start: usize,
+    /// Its cells that have text.
+    cells: usize,
+    /// Whether it can be the header below titles or groups.
+    is_header: bool,
+    /// Whether it may name groups of the columns that the next record names.
+    may_be_groups: bool,
+}
+
+/// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two,
+/// groups leave most of their cells empty ([`are_names`]). Below them is a record of names, followed by one of about as
+/// many cells, of which one at least is a number.
+pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter != b'|')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+    let mut record = csv::ByteRecord::new();
+    let mut candidate: Option<Candidate> = None;
+    for index in 0..=TITLE_LINES_MAX + 1 {
+        if !rows.read_byte_record(&mut record).ok()? {
+            return None;
+        }
+        let filled = |cell: &&[u8]| !cell.trim_ascii().is_empty();
+        let cells = record.iter().filter(filled).count();
+        let has_number = record.iter().any(begins_with_digit);
+        // The position of a record is that of the blank lines before it.
+        let start = record.position()?.byte() as usize;
+        let is_below_groups = candidate
+            .as_ref()
+            .is_some_and(|groups| groups.may_be_groups && are_names(record.iter(), groups.cells));
+        candidate = match candidate {
+            Some(_) if is_below_groups => Some(Candidate {
+                start,
+                cells,
+                is_header: true,
+                may_be_groups: false,
+            }),
+            Some(found) => {
+                let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+                let blank = text[found.start..].iter().take_while(is_line_end);
+                let is_header = found.is_header && cells * 2 >= found.cells && has_number;
+                return is_header.then(|| found.start + blank.count());
+            }
+            None if cells <= TITLE_CELLS_MAX => None,
+            None => {
+                let is_header = index > 0 && cells >= HEADER_CELLS_MIN && !has_number;
+                let may_be_groups = cells < record.len() && !has_number;
+                if !is_header && !may_be_groups {
+                    return None;
+                }
+                Some(Candidate {
+                    start,
+                    cells,
+                    is_header,
+                    may_be_groups,
+                })
+            }
+        };
+    }
+    None
+}
+
+/// Returns whether the cells of a record are the names of columns below a record of groups, of which `groups` cells have
+/// text: they are texts without a gap, and a group has two columns or more on average.
+pub(crate) fn are_names<'c>(cells: impl Iterator<Item = &'c [u8]>, groups: usize) -> bool {
+    let (mut names, mut has_gap) = (0, false);
+    for cell in cells {
+        // Rows of spreadsheets may end with cells of columns that nobody uses.
+        if cell.trim_ascii().is_empty() {
+            has_gap = true;
+            continue;
+        }
+        if has_gap || begins_with_digit(cell) {
+            return false;
+        }
+        names += 1;
+    }
+    names >= HEADER_CELLS_MIN && names >= 2 * groups
+}
+
+fn begins_with_digit(cell: &[u8]) -> bool {
+    cell.trim_ascii().first().is_some_and(u8::is_ascii_digit)
+}
