@@ -325,6 +325,15 @@ mod tests {
         let error = open(&b"<a><b></a>"[..], None, &SharedForm::default());
         let error = error.err().unwrap();
         assert!(error.starts_with("must be XML: byte "), "{error}");
+        // Between two records, too.
+        for cut in [
+            "<a><b>1</b><b>2</b>",
+            "<a><b>1</b><b>2</b><b>",
+            "<a><b>1</b><b/>\n",
+        ] {
+            let error = open(cut.as_bytes(), None, &SharedForm::default());
+            assert!(error.err().unwrap().contains("it looks cut off"), "{cut}");
+        }
         let cut = "<a><b><c>1</c></b><b><c>";
         let path = vec!["a".to_owned(), "b".to_owned()];
         let records = XmlRecords::new(cut.as_bytes(), HashSet::from([path]));

@@ -62,7 +62,7 @@ impl Survey {
     /// Surveys a document.
     ///
     /// # Errors
-    /// The text is not XML, with the place.
+    /// The text is not XML, with the place, or ends before its elements do.
     pub(super) fn read(text: impl BufRead) -> Result<Self, String> {
         let document = Surveyed {
             name: String::new(),
@@ -102,6 +102,12 @@ impl Survey {
                     events.ends.mark();
                 }
                 Node::Text(_) => {}
+                // The reader of XML does not check this at the end.
+                Node::Eof if open.len() > 1 => {
+                    let reason =
+                        "must be XML: the file ends early, in an element; it looks cut off";
+                    return Err(reason.to_owned());
+                }
                 Node::Eof => return Ok(survey),
             }
         }
