@@ -20,7 +20,7 @@ use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 
 use crate::SharedForm;
 use crate::day;
-use crate::delimited::{EvenText, Splitter};
+use crate::delimited::{EvenText, Splitter, marked_text, unmarked};
 use crate::missing;
 use crate::number::{self, DecimalEvidence, LoneSeparator};
 
@@ -145,7 +145,7 @@ impl ColumnEvidence {
 
     /// Returns the cell, or `None` if it has no value.
     fn value<'c>(&self, cell: &'c str) -> Option<&'c str> {
-        let cell = marked_text(cell).unwrap_or(cell);
+        let cell = unmarked(cell);
         let is_missing = cell.trim().is_empty() || !self.keeps_missing && missing::is_missing(cell);
         (!is_missing).then_some(cell)
     }
@@ -232,18 +232,6 @@ impl ColumnEvidence {
             ColumnKind::Text
         }
     }
-}
-
-/// Returns the text of a cell that somebody marked as text for a spreadsheet: `="01002"` or `'01002`.
-fn marked_text(cell: &str) -> Option<&str> {
-    let cell = cell.trim();
-    let formula = cell
-        .strip_prefix("=\"")
-        .and_then(|cell| cell.strip_suffix('"'));
-    let quoted = cell
-        .strip_prefix('\'')
-        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    formula.or(quoted)
 }
 
 /// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.

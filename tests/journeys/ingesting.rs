@@ -9,8 +9,9 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, fails, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
