@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::names::NamedRow;
-use super::row::RowPath;
+use super::row::{RowPath, other_currency};
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, names_offer};
@@ -424,6 +424,14 @@ impl RowRule {
                         if is_empty(&value) {
                             continue;
                         }
+                        if self.value.is_money()
+                            && let Some(currency) = other_currency(path, column, row.row())
+                        {
+                            if unfit == RowFinding::Nothing {
+                                unfit = in_currency(column, &value, currency);
+                            }
+                            continue;
+                        }
                         if let Some(read) = self.value.read_value(&value) {
                             return self.found(column, &value, read);
                         }
@@ -626,6 +634,18 @@ fn filled<'r>(
         text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     Ok(text)
+}
+
+/// Returns the finding for an amount in another currency than the euro.
+fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
+    let amount = match amount {
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    RowFinding::Unfit {
+        column: column.to_owned(),
+        value: json!(format!("{amount} {currency}")),
+    }
 }
 
 /// Returns a postal or INSEE code with its leading zero restored, if a value has only the other four digits, as

@@ -389,6 +389,54 @@ fn rents_and_transactions_are_not_read_as_sales() {
 }
 
 #[test]
+fn an_amount_in_another_currency_is_left_out_and_shown() {
+    let mappings = shipped();
+    let read = |name: &str, cells: Value| {
+        let mut row = json!({"url": "https://p.example/1", "id": 1, "agency": 7});
+        row.as_object_mut()
+            .unwrap()
+            .extend(cells.as_object().unwrap().clone());
+        let mapping = mappings.get(name).unwrap();
+        mapping.read(row.as_object().unwrap(), &Portals::default())
+    };
+    let apimo = |currency: &str| json!({"price": {"value": 490_000, "currency": currency}});
+    for (name, cells, shown) in [
+        (
+            "french-csv",
+            json!({"prix": "490000", "Devise": "CHF"}),
+            "\"490000 CHF\"",
+        ),
+        (
+            "french-csv",
+            json!({"Prix": {"devise": "USD", "text": "490000"}}),
+            "\"490000 USD\"",
+        ),
+        ("french-csv", json!({"prix": "490 000 F"}), "\"490 000 F\""),
+        ("french-csv", json!({"prix": "490 kF"}), "\"490 kF\""),
+        ("apimo", apimo("CHF"), "\"490000 CHF\""),
+    ] {
+        let found = read(name, cells);
+        assert_eq!(
+            found.advert["currentPrice"],
+            json!({"value": null}),
+            "{shown}"
+        );
+        assert_eq!(found.left_out.len(), 1, "{shown}");
+        assert_eq!(found.left_out[0].path, PRICE);
+        assert_eq!(found.left_out[0].value, shown);
+    }
+    for (name, cells) in [
+        ("french-csv", json!({"prix": "490000", "devise": "EUR"})),
+        ("french-csv", json!({"prix": "490 000 € F.A.I."})),
+        ("apimo", apimo("EUR")),
+        ("apimo", apimo("eur")),
+    ] {
+        let found = read(name, cells.clone());
+        assert_eq!(found.advert["currentPrice"]["value"], 490_000.0, "{cells}");
+    }
+}
+
+#[test]
 fn classes_are_read_in_every_usual_spelling() {
     let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [
