@@ -96,7 +96,7 @@ const CLASS_LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 /// Pattern of the number of a class.
 const CLASS_NUMBER: &str = r"^(\d+)(?:[.,]0+)?$";
 /// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
-const OTHER_VALUES: [&str; 49] = [
+const OTHER_VALUES: [&str; 53] = [
     "estime",
     "estimee",
     "estimation",
@@ -128,6 +128,10 @@ const OTHER_VALUES: [&str; 49] = [
     "batiment",
     "annuel",
     "annuelle",
+    "annual",
+    "yearly",
+    "year",
+    "an",
     "semaine",
     "nuit",
     "jour",
