@@ -546,6 +546,9 @@ when = "offer.type=OFFER_RENT"
     for (row, is_pro) in [
         (json!({"charges": 5}), true),
         (json!({"loyer": "0 €", "charges": 0}), false),
+        (json!({"loyer": "NON", "charges": false}), false),
+        (json!({"loyer": 5, "prix": "non"}), true),
+        (json!({"charges": true}), true),
         (json!({"loyer": 5, "prix": 6}), false),
     ] {
         let mut with_url = row.clone();
