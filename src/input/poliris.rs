@@ -25,7 +25,7 @@ const CELLS_MAX: usize = 400;
 const ADVERT_BYTES_MAX: usize = 1 << 20;
 
 /// Rank of a cell, from 1, and the name of its column.
-const COLUMNS: [(usize, &str); 91] = [
+const COLUMNS: [(usize, &str); 94] = [
     (1, "identifiant_agence"),
     (2, "reference"),
     (3, "type_annonce"),
@@ -54,6 +54,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (30, "nb_salles_d_eau"),
     (31, "nb_wc"),
     (39, "nb_balcons"),
+    (40, "surface_balcon"),
     (41, "ascenseur"),
     (42, "cave"),
     (43, "nb_parkings"),
@@ -100,6 +101,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (181, "sous_type"),
     (185, "prix_bouquet"),
     (186, "rente_mensuelle"),
+    (201, "prix_masque"),
     (258, "en_copropriete"),
     (259, "nombre_lots"),
     (260, "charges_annuelles"),
@@ -117,6 +119,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (299, "longitude"),
     (303, "prix_hors_honoraires"),
     (324, "date_dpe"),
+    (329, "surface_terrasse"),
 ];
 
 /// Returns whether a text begins like a feed of adverts: its first line has as many separators as an advert.
