@@ -449,6 +449,7 @@ fn classes_are_read_in_every_usual_spelling() {
         ("CLASS_PREMISES", "local commercial"),
         ("CLASS_OFFICE", "bureaux"),
         ("CLASS_LAND", "terrain"),
+        ("CLASS_ROOM", "Chambre"),
         ("CLASS_PARKING", "parking|box"),
         ("CLASS_BUILDING", "immeuble"),
         ("CLASS_OTHER", "Yourte"),
@@ -458,6 +459,26 @@ fn classes_are_read_in_every_usual_spelling() {
             assert_eq!(advert["type"], class, "{cell}");
         }
     }
+}
+
+#[test]
+fn a_room_as_the_kind_of_home_is_one_of_a_shared_flat() {
+    for (cells, shared) in [
+        ("type=Chambre", json!(true)),
+        ("type_bien=Chambre meublée", json!(true)),
+        ("type=Appartement|type_annonce=Colocation", json!(true)),
+        ("type=Chambre de bonne", json!(false)),
+        ("type=Appartement 1 chambre", Value::Null),
+        ("type=Appartement|nb_chambres=1", Value::Null),
+    ] {
+        let advert = read_french(&format!("loyer=450|{cells}"));
+        assert_eq!(
+            advert["offer"]["renting"]["isColocation"], shared,
+            "{cells}"
+        );
+    }
+    let sale = read_french("prix=45000|type=Chambre");
+    assert_eq!(sale["offer"], json!({"type": "OFFER_BUY"}));
 }
 
 #[test]
