@@ -329,6 +329,11 @@ fn unit(word: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
+/// Returns whether a column's name has no unit that a field does not have: `Prix (k€)` has one that prices do not have.
+pub fn units_fit(name: &str, field: &str) -> bool {
+    note_fits(name, field)
+}
+
 /// Returns whether the units in a note after a name are those of a field.
 fn note_fits(note: &str, field: &str) -> bool {
     let words = note.split(|sign: char| !(sign.is_alphanumeric() || "€$£%".contains(sign)));

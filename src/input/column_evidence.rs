@@ -8,6 +8,7 @@ use arrow::datatypes::Date32Type;
 
 use crate::SharedForm;
 use crate::day;
+use crate::delimited::{marked_text, unmarked};
 use crate::missing;
 use crate::number::{self, DecimalEvidence, LoneSeparator};
 
@@ -120,7 +121,7 @@ impl ColumnEvidence {
 
     /// Returns the cell, or `None` if it has no value.
     pub(crate) fn value<'c>(&self, cell: &'c str) -> Option<&'c str> {
-        let cell = marked_text(cell).unwrap_or(cell);
+        let cell = unmarked(cell);
         let is_missing = cell.trim().is_empty() || !self.keeps_missing && missing::is_missing(cell);
         (!is_missing).then_some(cell)
     }
@@ -221,18 +222,6 @@ impl ColumnEvidence {
             ColumnKind::Text
         }
     }
-}
-
-/// Returns the text of a cell that somebody marked as text for a spreadsheet: `="01002"` or `'01002`.
-fn marked_text(cell: &str) -> Option<&str> {
-    let cell = cell.trim();
-    let formula = cell
-        .strip_prefix("=\"")
-        .and_then(|cell| cell.strip_suffix('"'));
-    let quoted = cell
-        .strip_prefix('\'')
-        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    formula.or(quoted)
 }
 
 /// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.

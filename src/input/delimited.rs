@@ -111,6 +111,23 @@ impl Splitter {
     }
 }
 
+/// Returns the text of a cell that somebody marked as text for a spreadsheet: `="01002"` or `'01002`.
+pub(crate) fn marked_text(cell: &str) -> Option<&str> {
+    let cell = cell.trim();
+    let formula = cell
+        .strip_prefix("=\"")
+        .and_then(|cell| cell.strip_suffix('"'));
+    let quoted = cell
+        .strip_prefix('\'')
+        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
+    formula.or(quoted)
+}
+
+/// Returns a cell without the mark by which somebody made it text for a spreadsheet: `01002` for `="01002"` and `'01002`.
+pub fn unmarked(cell: &str) -> &str {
+    marked_text(cell).unwrap_or(cell)
+}
+
 /// Returns the delimiter that the first line names, and where that line ends.
 fn separator_line(start: &[u8]) -> Option<(u8, usize)> {
     let end = start

@@ -4,7 +4,8 @@
 //! Later versions of the format only append cells. Some programs write no quotation marks, end the line with a
 //! separator, or break lines in descriptions. The columns with a meaning for adverts get names here; the others, such
 //! as the owner's address and the agent's private notes, are left out. `<BR>` stands for a line break. At most two
-//! adverts are held.
+//! adverts are held. A feed that ends in the middle of an advert is refused, because a feed holds all adverts of its
+//! agency: those that are missing would go offline.
 //!
 //! Source of the ranks: SeLoger, « Spécifications techniques d'exportation », version 4.09 of 31 May 2021.
 
@@ -24,7 +25,7 @@ const CELLS_MAX: usize = 400;
 const ADVERT_BYTES_MAX: usize = 1 << 20;
 
 /// Rank of a cell, from 1, and the name of its column.
-const COLUMNS: [(usize, &str); 91] = [
+const COLUMNS: [(usize, &str); 94] = [
     (1, "identifiant_agence"),
     (2, "reference"),
     (3, "type_annonce"),
@@ -53,6 +54,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (30, "nb_salles_d_eau"),
     (31, "nb_wc"),
     (39, "nb_balcons"),
+    (40, "surface_balcon"),
     (41, "ascenseur"),
     (42, "cave"),
     (43, "nb_parkings"),
@@ -99,6 +101,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (181, "sous_type"),
     (185, "prix_bouquet"),
     (186, "rente_mensuelle"),
+    (201, "prix_masque"),
     (258, "en_copropriete"),
     (259, "nombre_lots"),
     (260, "charges_annuelles"),
@@ -116,6 +119,7 @@ const COLUMNS: [(usize, &str); 91] = [
     (299, "longitude"),
     (303, "prix_hors_honoraires"),
     (324, "date_dpe"),
+    (329, "surface_terrasse"),
 ];
 
 /// Returns whether a text begins like a feed of adverts: its first line has as many separators as an advert.
@@ -257,6 +261,8 @@ pub(crate) struct FeedReader<R> {
     /// The line after the advert that was read last.
     next: Option<FeedText>,
     is_quoted: bool,
+    /// The fewest separators of an advert so far.
+    separators_min: usize,
     csv: Vec<u8>,
     returned: usize,
     is_begun: bool,
@@ -270,6 +276,7 @@ impl<R: BufRead> FeedReader<R> {
             lines: FeedLines { source, number: 0 },
             next: None,
             is_quoted: false,
+            separators_min: 0,
             csv: Vec::new(),
             returned: 0,
             is_begun: false,
@@ -294,6 +301,9 @@ impl<R: BufRead> FeedReader<R> {
 
     /// Reads the next advert. A text with a line break goes on over several lines: an advert ends where it is complete,
     /// or the next line is of the same agency, and that line begins like an advert.
+    ///
+    /// # Errors
+    /// The advert is too long, or the last one and cut off.
     fn next_advert(&mut self) -> io::Result<Option<FeedText>> {
         let Some(mut advert) = self.next.take() else {
             return Ok(None);
@@ -307,7 +317,33 @@ impl<R: BufRead> FeedReader<R> {
             }
             advert.add(&line)?;
         }
+        if self.next.is_none() {
+            self.check_last(&advert)?;
+        }
+        self.separators_min = match self.separators_min {
+            0 => advert.separators,
+            fewest => fewest.min(advert.separators),
+        };
         Ok(Some(advert))
+    }
+
+    /// Checks that the last advert is whole: all adverts of a feed are written by one program, with the same cells.
+    fn check_last(&self, advert: &FeedText) -> io::Result<()> {
+        let line = advert.line;
+        let last = advert.text.rsplit(SEPARATOR).next().unwrap_or_default();
+        if self.is_quoted && !is_closed(last.trim()) {
+            return Err(refused(format!(
+                "line {line}: the file ends early, in a cell of its last advert; it looks cut off"
+            )));
+        }
+        let (cells, fewest) = (advert.separators + 1, self.separators_min + 1);
+        if cells < fewest {
+            return Err(refused(format!(
+                "line {line}: the file ends early: its last advert has {cells} cells, and every other at least {fewest}; it \
+                 looks cut off"
+            )));
+        }
+        Ok(())
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -413,7 +449,7 @@ mod tests {
         );
         // An older version of the format, with a line break in a text and blanks around the separator.
         let second = line(&[(2, "VE951"), (21, "Rez de\njardin")], 180).replace(SEPARATOR, " !# ");
-        let feed = format!("{first}\r\n{second}\r\n\r\n");
+        let feed = format!("{second}\r\n{first}\r\n\r\n");
         assert!(is_feed(feed.as_bytes()));
         let mut rows = csv::Reader::from_reader(reader(&feed));
         let header = rows.headers().unwrap().clone();
@@ -423,16 +459,16 @@ mod tests {
             rows[row][at].to_owned()
         };
         assert_eq!(rows.len(), 2);
-        assert_eq!(cell(0, "reference"), "VE950");
-        assert_eq!(cell(0, "prix"), "250000");
-        assert_eq!(cell(0, "descriptif"), "Vue mer,\n'calme'");
-        assert_eq!(cell(0, "longitude"), "5.93");
-        assert_eq!(cell(0, "photo_21"), "https://photos.example/21.jpg");
+        assert_eq!(cell(1, "reference"), "VE950");
+        assert_eq!(cell(1, "prix"), "250000");
+        assert_eq!(cell(1, "descriptif"), "Vue mer,\n'calme'");
+        assert_eq!(cell(1, "longitude"), "5.93");
+        assert_eq!(cell(1, "photo_21"), "https://photos.example/21.jpg");
         assert_eq!(
-            (cell(1, "reference"), cell(1, "descriptif")),
+            (cell(0, "reference"), cell(0, "descriptif")),
             ("VE951".into(), "Rez de\njardin".into())
         );
-        assert_eq!(cell(1, "latitude"), "");
+        assert_eq!(cell(0, "latitude"), "");
     }
 
     #[test]
@@ -459,7 +495,7 @@ mod tests {
         let feed = format!("{first}\n{second}\n");
         assert_eq!(column(&feed, "reference"), ["A", "B"]);
         assert_eq!(column(&feed, "descriptif"), ["Rez de\njardin", "calme"]);
-        let feed = format!("{second}!#\r{second}\r");
+        let feed = format!("{second}!#\r{second}!#\r");
         assert_eq!(column(&feed, "descriptif"), ["calme", "calme"]);
     }
 
@@ -468,6 +504,30 @@ mod tests {
         let cut = advert("A", "");
         let feed = format!("{}\n{}\n", &cut[..cut.len() - 1], advert("B", ""));
         assert_eq!(column(&feed, "reference"), ["A", "B"]);
+    }
+
+    #[test]
+    fn a_feed_that_ends_in_an_advert_is_refused() {
+        let whole = format!("{}\n{}\n", advert("A", "Vue"), advert("B", "calme"));
+        let last = advert("C", "près\nde tout");
+        let read = |feed: &str| reader(feed).read_to_end(&mut Vec::new());
+        assert!(read(&format!("{whole}{last}")).is_ok());
+        let (in_text, in_mark) = (last.find("tout").unwrap(), last.len() - 1);
+        let before_cell = last.len() - "!#\"\"".len();
+        for end in [in_text, before_cell, in_mark] {
+            for feed in [
+                format!("{whole}{}", &last[..end]),
+                whole.clone() + &last[..end] + "\n",
+            ] {
+                let error = read(&feed).unwrap_err().to_string();
+                assert!(error.starts_with("line 3: the file ends early"), "{error}");
+            }
+        }
+        let plain = format!("{whole}{}", &last[..in_text]).replace('"', "");
+        assert_eq!(
+            read(&plain).unwrap_err().to_string(),
+            "line 3: the file ends early: its last advert has 21 cells, and every other at least 180; it looks cut off"
+        );
     }
 
     #[test]

@@ -98,6 +98,19 @@ pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     number::read(text, lone.unwrap_or(LoneSeparator::Thousands))
 }
 
+/// Names and signs of currencies, in lower case, besides codes of three letters.
+const OTHER_CURRENCIES: [&str; 13] = [
+    "$", "£", "¥", "f", "ff", "fr", "fr.", "franc", "francs", "dollar", "dollars", "fcfa",
+    "roupies",
+];
+
+/// Returns whether a cell of a column of currencies names one other than the euro: `CHF`, `$`, `francs`.
+pub fn is_other_currency(cell: &str) -> bool {
+    let lower = cell.trim().to_lowercase();
+    let is_code = lower.len() == 3 && lower.bytes().all(|sign| sign.is_ascii_lowercase());
+    is_code && lower != "eur" || OTHER_CURRENCIES.contains(&lower.as_str())
+}
+
 /// Reads an area in square metres: `65,5 m²`, `1 ha 20 a 35 ca`, `1,2 ha`, `3 ares`, `1 200 m² env.`; `None` for any other
 /// text.
 ///
@@ -239,6 +252,16 @@ mod tests {
                 expected.as_ref().map(|text| *text),
                 "{cell}"
             );
+        }
+    }
+
+    #[test]
+    fn another_currency_is_told_from_the_euro() {
+        for cell in ["CHF", " usd ", "$", "FF", "francs", "XPF"] {
+            assert!(is_other_currency(cell), "{cell}");
+        }
+        for cell in ["", "EUR", "eur", "€", "Euro", "euros", "1", "978"] {
+            assert!(!is_other_currency(cell), "{cell}");
         }
     }
 

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use toise_base::bounded::RecordEnds;
 
 use crate::day::{is_month_first, month_first_reason};
+use crate::delimited::unmarked;
 use crate::form::SharedForm;
 use crate::missing::{self, MissingCounts};
 use crate::number::FileDecimals;
@@ -108,6 +109,7 @@ impl NumberColumns {
             ends.mark();
             let cells = record.iter().zip(&kinds).enumerate();
             for (column, (cell, kind)) in cells {
+                let cell = unmarked(cell);
                 match kind {
                     Some(NumberKind::Day) => check_day_order(cell, record.position(), form)?,
                     Some(_) => decimals.observe(column, cell),
@@ -119,11 +121,13 @@ impl NumberColumns {
         Ok(Self { kinds, decimals })
     }
 
-    /// Returns a cell in the notation of programs if its column holds numbers.
+    /// Returns a cell without the mark of a spreadsheet's text, and in the notation of programs if its column holds
+    /// numbers.
     ///
     /// # Errors
     /// The cell can be read in two ways, and nothing in the file shows which is meant.
     pub fn plain<'c>(&self, column: usize, cell: &'c str) -> Result<Cow<'c, str>, TwoReadings> {
+        let cell = unmarked(cell);
         match self.kinds.get(column) {
             Some(Some(kind)) if !missing::is_missing(cell) => {
                 quantity::plain(cell.trim(), *kind, self.decimals.lone_separator(column))

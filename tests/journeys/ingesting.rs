@@ -9,8 +9,9 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -541,6 +542,42 @@ fn the_properties_of_an_agency_in_apimo_are_ingested_as_a_snapshot() {
     assert_eq!(rows[2]["type"], "CLASS_HOUSE");
     document["properties"].as_array_mut().unwrap().remove(2);
     assert_eq!(ingest(&document)["gone"], 1);
+}
+
+#[test]
+fn a_feed_whose_download_ended_early_takes_nothing_offline() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let line = |reference: &str| {
+        let mut cells = vec![String::new(); 180];
+        let known = [(1, "ag"), (2, reference), (3, "Vente"), (4, "Appartement")];
+        let others = [
+            (5, "83000"),
+            (6, "Toulon"),
+            (11, "250000"),
+            (20, "T3"),
+            (21, "Vue mer"),
+        ];
+        for (rank, text) in known.into_iter().chain(others) {
+            cells[rank - 1] = text.to_owned();
+        }
+        format!("\"{}\"\r\n", cells.join("\"!#\""))
+    };
+    let feed = ["A1", "A2", "A3"].map(line).concat();
+    let path = folder.path().join("Annonces.csv");
+    let arguments = ["--mapping", "poliris", "--snapshot"];
+    let arguments = [&["ingest", path.to_str().unwrap()][..], &arguments].concat();
+    std::fs::write(&path, &feed).unwrap();
+    run(&data, &arguments);
+    let online = "select count(*) from adverts where is_online";
+    assert_eq!(sql_number(&data, online), 3);
+    let second = feed.rfind("A3").unwrap();
+    for end in [second, second + 30, feed.len() - 3] {
+        std::fs::write(&path, &feed[..end]).unwrap();
+        let said = errors(&fails(&data, &arguments));
+        assert!(said.contains("the file ends early"), "{said}");
+        assert_eq!(sql_number(&data, online), 3);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::lines::Line;
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_geocode::file::text::parse_delimiter;
-use toise_input::delimited::{EvenText, Splitter};
+use toise_input::delimited::{EvenText, Splitter, unmarked};
 use toise_input::{SharedForm, TextConversion};
 
 /// Encoding and delimiter of CSV files, if they are given.
@@ -107,7 +107,7 @@ impl<R: Read> Iterator for CsvRows<R> {
         for (column, cell) in self.header.iter().zip(cells.iter()) {
             // If columns have the same name, the first counts.
             row.entry(column.as_str())
-                .or_insert_with(|| Value::String(cell.to_owned()));
+                .or_insert_with(|| Value::String(unmarked(cell).to_owned()));
         }
         Some(Ok(Line {
             number: self.form.line_of(cells.position()),
@@ -139,6 +139,10 @@ mod tests {
             let expected = json!({"titre": "T3 rénové", "prix": "250 000"});
             assert_eq!(read[0].row, Ok(expected));
         }
+        let marked = rows(b"cp;prix\n=\"01000\";'250000\n\"=\"\"48000\"\"\";l'\n");
+        let expected = json!({"cp": "01000", "prix": "250000"});
+        assert_eq!(marked[0].row, Ok(expected));
+        assert_eq!(marked[1].row, Ok(json!({"cp": "48000", "prix": "l'"})));
         let dialect = CsvDialect::parse(Some("macintosh"), Some("|")).unwrap();
         let input = toise_input::open(&b"a|b\n\x8e|1,2\n"[..], dialect.conversion()).unwrap();
         let mut named = CsvRows::new(input.reader, &dialect, &input.form).unwrap();

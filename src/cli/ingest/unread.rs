@@ -5,8 +5,11 @@
 use serde_json::Value;
 
 use super::convert::ConvertedRow;
-use toise_contract::columns::{advert_meaning, fields};
+use toise_collect::mapping::suggest::may_name;
+use toise_contract::columns::{advert_meaning, fields, units_fit};
 
+/// The field of the price.
+const PRICE: &str = "currentPrice.value";
 /// Maximum examples in a warning.
 const EXAMPLES_MAX: usize = 3;
 /// Maximum length of an example, in characters.
@@ -26,10 +29,14 @@ impl MissingFields {
         self.0.retain(|field| !has(advert, field));
     }
 
-    /// Returns a warning for each of the unread columns whose name means a field that is still missing.
+    /// Returns a warning for each of the unread columns whose name means a field that is still missing, or may mean the
+    /// price.
     pub fn warnings(&self, unread: &[String]) -> Vec<String> {
         let named = unread.iter().filter_map(|column| {
-            let field = advert_meaning(column)?.field;
+            let Some(meaning) = advert_meaning(column) else {
+                return self.possible_price(column);
+            };
+            let field = meaning.field;
             self.0.contains(&field).then(|| {
                 format!(
                     "no advert has {field}, and no rule reads the column {column:?}; to read it, add --map \
@@ -38,6 +45,21 @@ impl MissingFields {
             })
         });
         named.collect()
+    }
+
+    /// Returns a warning for a column whose name contains a word for the price, if no advert has one.
+    fn possible_price(&self, column: &str) -> Option<String> {
+        if !self.0.contains(&PRICE) || !may_name(column, PRICE) {
+            return None;
+        }
+        let how = if units_fit(column, PRICE) {
+            format!("which may be it; to read it, add --map {PRICE}={column:?}")
+        } else {
+            "whose name has another unit; --suggest shows how it can be read".to_owned()
+        };
+        Some(format!(
+            "no advert has {PRICE}, and no rule reads the column {column:?}, {how}"
+        ))
     }
 }
 
@@ -133,6 +155,17 @@ mod tests {
         let mut missing = MissingFields::new();
         missing.add(&json!({"currentPrice": {"value": null}, "location": {"city": "Lyon"}}));
         missing.add(&json!({"habitation": {"surface": {"total": 62}}}));
+        let others = ["Prix_de_vente_FAI", "Prix en k€", "Prix moyen", "Remarque"];
+        let warnings = missing.warnings(&others.map(str::to_owned));
+        assert_eq!(
+            warnings,
+            [
+                "no advert has currentPrice.value, and no rule reads the column \"Prix_de_vente_FAI\", which may be it; to \
+                 read it, add --map currentPrice.value=\"Prix_de_vente_FAI\"",
+                "no advert has currentPrice.value, and no rule reads the column \"Prix en k€\", whose name has another \
+                 unit; --suggest shows how it can be read",
+            ]
+        );
         let unread = ["Prix_de_vente", "Ville", "Surface", "ID", "Commentaire"];
         let warnings = missing.warnings(&unread.map(str::to_owned));
         assert_eq!(

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
+use toise_input::quantity::is_other_currency;
 
 /// A row of a file.
 pub type Row = Map<String, Value>;
@@ -18,6 +19,17 @@ const XML_TEXT: &str = "text";
 const UNITS: [&str; 4] = ["unit", "unite", "unité", "uom"];
 /// Units of areas that a number must show; square metres are read without a unit.
 const LARGE_AREAS: [&str; 6] = ["ha", "hectare", "hectares", "a", "are", "ares"];
+/// Folded names of columns, keys and attributes with the currency of an amount beside them.
+const CURRENCIES: [&str; 8] = [
+    "devise",
+    "currency",
+    "monnaie",
+    "codedevise",
+    "currencycode",
+    "prixdevise",
+    "deviseprix",
+    "pricecurrency",
+];
 /// Stands for all items of a list, and for the rest of a column's name.
 const EVERY: &str = "*";
 
@@ -139,6 +151,33 @@ impl RowPath {
             .map(|value| (column.as_str(), value))
             .collect()
     }
+}
+
+/// Returns the currency that is named beside an amount or in it, if it is not the euro: `<prix devise="CHF">`,
+/// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`.
+pub(super) fn other_currency<'r>(path: &RowPath, column: &str, row: &'r Row) -> Option<&'r str> {
+    let is_column = path.folded.is_some() || row.contains_key(&path.name);
+    let below = if is_column { None } else { path.steps.get(1..) };
+    let mut found: Vec<&Value> = row.get(column).into_iter().collect();
+    let mut parents = Vec::new();
+    for step in below.unwrap_or_default() {
+        let next = found.iter().copied().flat_map(|one| inner(one, step));
+        let next = next.collect();
+        parents = std::mem::replace(&mut found, next);
+    }
+    let objects = found.into_iter().chain(parents);
+    let mut objects = objects.filter_map(Value::as_object);
+    named_currency(row).or_else(|| objects.find_map(named_currency))
+}
+
+/// Returns the currency in a field of an object, if it is not the euro.
+fn named_currency(fields: &Row) -> Option<&str> {
+    fields.iter().find_map(|(name, value)| {
+        let currency = value.as_str().filter(|text| is_other_currency(text))?;
+        CURRENCIES
+            .contains(&folded(name).as_str())
+            .then_some(currency.trim())
+    })
 }
 
 /// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`; any other value itself. A

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::names::NamedRow;
-use super::row::RowPath;
+use super::row::{RowPath, other_currency};
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, names_offer};
@@ -13,6 +13,7 @@ use toise_contract::columns::{ADDRESS, OFFER, has_house_number, is_house_number}
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_input::missing;
 use toise_input::number::FileDecimals;
+use toise_input::words;
 
 /// Markers for missing values in exports of programs, besides those of `toise_input::missing`.
 const EMPTY: [&str; 2] = ["", "undefined"];
@@ -114,14 +115,14 @@ pub(super) struct RowRule {
     source: RowSource,
     /// If set, the rule applies only if this holds.
     when: Option<Condition>,
-    /// The rule does not apply to rows in which one of these has a value other than 0.
+    /// The rule does not apply to rows in which one of these has a value other than 0 or no.
     unless: Vec<RowPath>,
 }
 
 /// Condition for a rule to apply.
 #[derive(Clone, Debug)]
 enum Condition {
-    /// One of these columns has a value other than 0.
+    /// One of these columns has a value other than 0 or no.
     Filled(Vec<RowPath>),
     /// An earlier rule gave a field of the advert this value: `offer.type=OFFER_RENT`.
     Given(AdvertField, Value),
@@ -234,18 +235,21 @@ impl Condition {
     }
 }
 
-/// Returns whether one of the columns has a value other than 0 in a row.
+/// Returns whether one of the columns has a value other than 0 or no in a row.
 fn is_any_filled<'r>(paths: &'r [RowPath], row: &NamedRow<'r>, empty: &[String]) -> bool {
     paths.iter().any(|path| {
         let found = row.find(path);
         let mut values = found.iter();
-        values.any(|(_, value)| !is_empty(value, empty) && !is_zero(value))
+        values.any(|(_, value)| !is_empty(value, empty) && !is_no(value))
     })
 }
 
-/// Returns whether a value is the number 0, with or without a unit: `0,00 €`.
-fn is_zero(value: &Value) -> bool {
+/// Returns whether a value is the number 0, with or without a unit, or no: `0,00 €`, `non`, `false`. A single letter is
+/// not, because it may be a class.
+fn is_no(value: &Value) -> bool {
     match value {
+        Value::Bool(is) => !is,
+        Value::String(text) if text.trim().len() > 1 && words::flag(text) == Some(false) => true,
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::String(text) => {
             let mut digits = text.chars().filter(char::is_ascii_digit).peekable();
@@ -422,6 +426,14 @@ impl RowRule {
                     }
                     for (column, value) in found {
                         if is_empty(&value) {
+                            continue;
+                        }
+                        if self.value.is_money()
+                            && let Some(currency) = other_currency(path, column, row.row())
+                        {
+                            if unfit == RowFinding::Nothing {
+                                unfit = in_currency(column, &value, currency);
+                            }
                             continue;
                         }
                         if let Some(read) = self.value.read_value(&value) {
@@ -626,6 +638,18 @@ fn filled<'r>(
         text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     }
     Ok(text)
+}
+
+/// Returns the finding for an amount in another currency than the euro.
+fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
+    let amount = match amount {
+        Value::String(text) => text.trim().to_owned(),
+        other => other.to_string(),
+    };
+    RowFinding::Unfit {
+        column: column.to_owned(),
+        value: json!(format!("{amount} {currency}")),
+    }
 }
 
 /// Returns a postal or INSEE code with its leading zero restored, if a value has only the other four digits, as

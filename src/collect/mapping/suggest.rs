@@ -11,6 +11,7 @@ mod plausible;
 mod profile;
 mod storeys;
 mod texts;
+mod units;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -210,6 +211,12 @@ fn missing(drafts: &[Draft]) -> impl Iterator<Item = String> {
     let missing =
         needed.filter(move |(_, fields, _)| !fields.iter().any(|field| is_sure(drafts, field)));
     missing.map(|(name, _, how)| format!("{name}: {how}"))
+}
+
+/// Returns whether a word in the name of a column names a field, and no other word says that it holds another value:
+/// `Prix de vente FAI`, but not `Prix moyen`.
+pub fn may_name(column: &str, field: &str) -> bool {
+    fields::has_part(column, field) && !fields::is_of_other_value(column)
 }
 
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first

@@ -365,6 +365,10 @@ fn rents_and_transactions_are_not_read_as_sales() {
         (rent, 850.0, "Prix=0,00 €|Loyer=850"),
         (rent, 850.0, "PRIX=|LOYER=850"),
         (rent, 800.0, "prix=850|loyer=800"),
+        (rent, 1_000.0, "Loyer annuel=12 000 €"),
+        (rent, 850.0, "loyer=850|Loyer annuel=10200"),
+        (rent, 850.0, "transaction=location|Loyer annuel HC=10200"),
+        (buy, 250_000.0, "prix=250000|Loyer annuel=12000"),
         (buy, 250_000.0, "prix=250000|loyer=0"),
         (buy, 250_000.0, "prix=250000|loyer="),
         (buy, 250_000.0, "Prix de vente=250000"),
@@ -389,6 +393,54 @@ fn rents_and_transactions_are_not_read_as_sales() {
 }
 
 #[test]
+fn an_amount_in_another_currency_is_left_out_and_shown() {
+    let mappings = shipped();
+    let read = |name: &str, cells: Value| {
+        let mut row = json!({"url": "https://p.example/1", "id": 1, "agency": 7});
+        row.as_object_mut()
+            .unwrap()
+            .extend(cells.as_object().unwrap().clone());
+        let mapping = mappings.get(name).unwrap();
+        mapping.read(row.as_object().unwrap(), &Portals::default())
+    };
+    let apimo = |currency: &str| json!({"price": {"value": 490_000, "currency": currency}});
+    for (name, cells, shown) in [
+        (
+            "french-csv",
+            json!({"prix": "490000", "Devise": "CHF"}),
+            "\"490000 CHF\"",
+        ),
+        (
+            "french-csv",
+            json!({"Prix": {"devise": "USD", "text": "490000"}}),
+            "\"490000 USD\"",
+        ),
+        ("french-csv", json!({"prix": "490 000 F"}), "\"490 000 F\""),
+        ("french-csv", json!({"prix": "490 kF"}), "\"490 kF\""),
+        ("apimo", apimo("CHF"), "\"490000 CHF\""),
+    ] {
+        let found = read(name, cells);
+        assert_eq!(
+            found.advert["currentPrice"],
+            json!({"value": null}),
+            "{shown}"
+        );
+        assert_eq!(found.left_out.len(), 1, "{shown}");
+        assert_eq!(found.left_out[0].path, PRICE);
+        assert_eq!(found.left_out[0].value, shown);
+    }
+    for (name, cells) in [
+        ("french-csv", json!({"prix": "490000", "devise": "EUR"})),
+        ("french-csv", json!({"prix": "490 000 € F.A.I."})),
+        ("apimo", apimo("EUR")),
+        ("apimo", apimo("eur")),
+    ] {
+        let found = read(name, cells.clone());
+        assert_eq!(found.advert["currentPrice"]["value"], 490_000.0, "{cells}");
+    }
+}
+
+#[test]
 fn classes_are_read_in_every_usual_spelling() {
     let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [
@@ -397,6 +449,7 @@ fn classes_are_read_in_every_usual_spelling() {
         ("CLASS_PREMISES", "local commercial"),
         ("CLASS_OFFICE", "bureaux"),
         ("CLASS_LAND", "terrain"),
+        ("CLASS_ROOM", "Chambre"),
         ("CLASS_PARKING", "parking|box"),
         ("CLASS_BUILDING", "immeuble"),
         ("CLASS_OTHER", "Yourte"),
@@ -406,6 +459,26 @@ fn classes_are_read_in_every_usual_spelling() {
             assert_eq!(advert["type"], class, "{cell}");
         }
     }
+}
+
+#[test]
+fn a_room_as_the_kind_of_home_is_one_of_a_shared_flat() {
+    for (cells, shared) in [
+        ("type=Chambre", json!(true)),
+        ("type_bien=Chambre meublée", json!(true)),
+        ("type=Appartement|type_annonce=Colocation", json!(true)),
+        ("type=Chambre de bonne", json!(false)),
+        ("type=Appartement 1 chambre", Value::Null),
+        ("type=Appartement|nb_chambres=1", Value::Null),
+    ] {
+        let advert = read_french(&format!("loyer=450|{cells}"));
+        assert_eq!(
+            advert["offer"]["renting"]["isColocation"], shared,
+            "{cells}"
+        );
+    }
+    let sale = read_french("prix=45000|type=Chambre");
+    assert_eq!(sale["offer"], json!({"type": "OFFER_BUY"}));
 }
 
 #[test]
@@ -494,6 +567,9 @@ when = "offer.type=OFFER_RENT"
     for (row, is_pro) in [
         (json!({"charges": 5}), true),
         (json!({"loyer": "0 €", "charges": 0}), false),
+        (json!({"loyer": "NON", "charges": false}), false),
+        (json!({"loyer": 5, "prix": "non"}), true),
+        (json!({"charges": true}), true),
         (json!({"loyer": 5, "prix": 6}), false),
     ] {
         let mut with_url = row.clone();

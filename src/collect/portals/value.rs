@@ -279,13 +279,27 @@ impl ValueRule {
 
     /// Returns the amount in a text with other words, if it has a single one. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
-        if has_no_single_price(text) {
+        if has_no_single_price(text) || french::names_other_currency(text) {
             None
         } else if self.field.name.ends_with(PER_AREA) {
             french::single_number(text)
         } else {
             french::amount(text)
         }
+    }
+
+    /// Returns the only number in a text with other words, unless it is an amount in another currency.
+    fn number_with_words(&self, text: &str) -> Option<f64> {
+        let is_other = self.is_money() && french::names_other_currency(text);
+        french::single_number(text).filter(|_| !is_other)
+    }
+
+    /// Returns whether the field holds an amount in euros.
+    pub(crate) fn is_money(&self) -> bool {
+        let fields = ["currentPrice.", "charges.", "warrantyDeposit"];
+        fields
+            .iter()
+            .any(|start| self.field.name.starts_with(start))
     }
 
     /// Returns the value of a text; `None` if it has none that the field accepts.
@@ -502,7 +516,7 @@ impl ValueRule {
             ValueFormat::Number => scaled(match self.lone {
                 Some(lone) if number::has_two_readings(text) => number::read(text, lone),
                 _ => plain()
-                    .or_else(|| french::single_number(text))
+                    .or_else(|| self.number_with_words(text))
                     .or_else(|| self.rooms(text)),
             }),
             ValueFormat::Floor => {

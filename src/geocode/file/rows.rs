@@ -16,6 +16,7 @@ use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
+use toise_input::delimited::unmarked;
 use toise_input::missing::{self, MissingCounts};
 
 /// Maximum bytes of answers kept per file in progress, for rows that repeat a query. It may be exceeded by one block of
@@ -61,7 +62,7 @@ impl RowCells {
                 return Some(String::new());
             };
             let cell = cell(at);
-            let cell = missing::counted_or_empty(cell.trim(), met);
+            let cell = missing::counted_or_empty(unmarked(cell.trim()), met);
             (cell.len() <= CELL_BYTES_MAX).then(|| cell.to_owned())
         };
         let codes = [
@@ -76,7 +77,7 @@ impl RowCells {
         let mut street_end = 0;
         for (place, at) in columns.text.iter().enumerate() {
             let part = cell(*at);
-            let part = missing::counted_or_empty(part.trim(), met);
+            let part = missing::counted_or_empty(unmarked(part.trim()), met);
             if !part.is_empty() {
                 if !text.is_empty() {
                     text.push(' ');
@@ -415,6 +416,7 @@ mod tests {
             (["12", "4 Chemins", "Mende"], "12 4 Chemins Mende"),
             (["1", "12 4 Chemins", "Mende"], "12 4 Chemins Mende"),
             (["1", "", "Mende"], "1 Mende"),
+            (["'1", "=\"Avenue Foch\"", "Mende"], "1 Avenue Foch Mende"),
         ] {
             let mut met = MissingCounts::default();
             let read = RowCells::read(&columns, &mut met, |at| cells[at].into());

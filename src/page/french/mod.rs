@@ -171,12 +171,14 @@ pub fn is_price_on_request(text: &str) -> bool {
 }
 
 /// Words and signs of other currencies and other units of area, which make a number another one.
-const OTHER_CURRENCIES: [&str; 9] = [
-    "chf", "xpf", "fcfa", "cfa", "usd", "gbp", "dollars", "francs", "roupies",
+const OTHER_CURRENCIES: [&str; 12] = [
+    "chf", "xpf", "xaf", "xof", "fcfa", "cfa", "usd", "gbp", "mad", "dollars", "francs", "roupies",
 ];
 const OTHER_AREAS: [&str; 10] = [
     "sqft", "sq", "ft", "ft2", "feet", "pieds", "acre", "acres", "eur", "euros",
 ];
+/// Signs of francs after a number; elsewhere, they may mean something else.
+const FRANCS: [&str; 8] = ["f", "F", "ff", "fr", "frs", "kf", "kff", "mf"];
 /// Words for what a number counts, where neither an amount nor an area is meant.
 const COUNTED: [&str; 15] = [
     "etage", "etages", "niveau", "niveaux", "piece", "pieces", "pcs", "p", "P", "chambre",
@@ -186,8 +188,6 @@ const COUNTED: [&str; 15] = [
 /// Returns the price or rent in a text that names one, otherwise its only number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
-    let is_other =
-        |token: &Token| matches!(token, Token::Sign('$' | '£')) || token.is_any(&OTHER_CURRENCIES);
     // `2 450 €/m²` is no price of a home, and `245 000 à 260 000 €` is two.
     let is_by_area = tokens.windows(2).any(|pair| {
         let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("par");
@@ -198,11 +198,29 @@ pub fn amount(text: &str) -> Option<f64> {
         is_to && three[0].number().is_some() && three[2].number().is_some()
     });
     let is_alone = only_number(&tokens).is_some();
-    if is_range || is_by_area && is_alone || tokens.iter().any(is_other) {
+    if is_range || is_by_area && is_alone || has_other_currency(&tokens) {
         return None;
     }
     let said = prices(&tokens).first().copied();
     said.or_else(|| only_measure(&tokens))
+}
+
+/// Returns whether a text names a currency other than the euro: `450 000 CHF`, `1,6 MF`.
+pub fn names_other_currency(text: &str) -> bool {
+    has_other_currency(&tokens(text))
+}
+
+fn has_other_currency(tokens: &[Token]) -> bool {
+    let is_other = |token: &Token| {
+        matches!(token, Token::Sign('$' | '£' | '¥')) || token.is_any(&OTHER_CURRENCIES)
+    };
+    // In `245 000 F.A.I.` the letter begins an abbreviation.
+    let is_francs = |(place, token): (usize, &Token)| {
+        token.number().is_some()
+            && is_any(tokens.get(place + 1), &FRANCS)
+            && tokens.get(place + 2) != Some(&Token::Sign('.'))
+    };
+    tokens.iter().any(is_other) || tokens.iter().enumerate().any(is_francs)
 }
 
 /// Returns the area in a text that has one number, and no unit but square metres.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
+use super::units::{NamedUnit, means_without_unit, named_unit};
 use toise_contract::columns::{IDENTIFIER, OFFER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
@@ -96,7 +97,7 @@ const CLASS_LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 /// Pattern of the number of a class.
 const CLASS_NUMBER: &str = r"^(\d+)(?:[.,]0+)?$";
 /// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
-const OTHER_VALUES: [&str; 49] = [
+const OTHER_VALUES: [&str; 53] = [
     "estime",
     "estimee",
     "estimation",
@@ -128,6 +129,10 @@ const OTHER_VALUES: [&str; 49] = [
     "batiment",
     "annuel",
     "annuelle",
+    "annual",
+    "yearly",
+    "year",
+    "an",
     "semaine",
     "nuit",
     "jour",
@@ -170,7 +175,7 @@ const DISTINCT_MIN: f64 = 0.95;
 /// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
 /// Price, of a row or the median, from which it cannot be a monthly rent, EUR.
-const SALE_EUR_MIN: f64 = 20_000.0;
+pub(super) const SALE_EUR_MIN: f64 = 20_000.0;
 /// Median price up to which prices cannot be those of sales, EUR.
 const RENT_EUR_MAX: f64 = 8_000.0;
 /// Price of a row up to which it is a rent in a file of sales and rents, EUR: parkings on sale cost more.
@@ -186,22 +191,6 @@ const CODED_CLASSES_MIN: usize = 3;
 const SCORES_MIN: f64 = 0.5;
 /// Minimum share of classes that must agree with the scores in the same rows.
 const AGREEING_MIN: f64 = 0.5;
-
-/// Returns whether the name of a column says that its amounts are in thousands, `Prix (k€)`, and its cells are such numbers.
-fn is_in_thousands(column: &ColumnProfile) -> bool {
-    let is_small = |cell: &String| {
-        let number = number::read(cell, LoneSeparator::Decimals);
-        number.is_some_and(|number| number < SALE_EUR_MIN)
-    };
-    if !column.samples.iter().all(is_small) {
-        return false;
-    }
-    let name = column.path.to_lowercase();
-    let words = name.split(|sign: char| !(sign.is_alphanumeric() || sign == '€'));
-    words
-        .into_iter()
-        .any(|word| matches!(word, "k€" | "keur" | "keuros"))
-}
 
 /// The columns and rows that rules are drafted for.
 pub(super) struct Sampled<'s> {
@@ -294,16 +283,14 @@ impl Sampled<'_> {
                 let is_unknown = column.meaning.is_none() && !column.is_item;
                 is_unknown && column.is_nameable && has_part(&column.path, field)
             });
-            let worth = |column: &ColumnProfile| {
-                if is_in_thousands(column) {
-                    1.0
-                } else {
-                    PART_OF_NAME
-                }
+            let worth = |column: &ColumnProfile| match named_unit(column, field) {
+                NamedUnit::Times(_) if means_without_unit(column, field) => 1.0,
+                _ => PART_OF_NAME,
             };
             let drafts = columns.map(|column| draft(column, worth(column)));
             let mut drafts: Vec<Draft> = drafts.filter(|draft| draft.read > 0).collect();
             if let [only] = drafts.as_mut_slice()
+                && only.confidence > 0.0
                 && only.read as f64 >= WHOLE_MIN * only.filled as f64
                 && only.columns.iter().all(|name| tells_only(name, field))
             {
@@ -395,15 +382,23 @@ impl Sampled<'_> {
             let draft = draft.with("pattern", QUARTER);
             return draft.tried(self.rows, 0, worth);
         }
-        if reading == Some("amount") && is_in_thousands(column) {
-            draft = draft.with_line("scale = 1000");
+        let unit = named_unit(column, field);
+        if let NamedUnit::Times(factor) = unit {
+            draft = draft.with_line(&format!("scale = {factor}"));
         }
         if reading == Some("amount")
             && let Some(sign) = decimal(&column.samples)
         {
             draft = draft.with("decimal", sign);
         }
-        draft.tried(self.rows, column.filled, worth)
+        let mut draft = draft.tried(self.rows, column.filled, worth);
+        if unit == NamedUnit::Other {
+            draft.confidence = 0.0;
+            draft.reason =
+                "The name of the column has a unit that the field or the values do not have."
+                    .into();
+        }
+        draft
     }
 
     /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.

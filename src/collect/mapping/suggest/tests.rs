@@ -202,6 +202,57 @@ fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
 }
 
 #[test]
+fn a_unit_in_the_name_of_a_column_is_converted_or_the_rule_is_not_sure() {
+    let of = |header: &str, cells: [&str; 3]| {
+        let rows = cells.map(|cell| format!("A{};Maison;83000;{cell}", cell.len()));
+        let csv = format!("Réf;Type;cp;{header}\n{}", rows.join("\n"));
+        let (read, text) = suggested("agence", &csv);
+        (read[0].clone(), text)
+    };
+    for (header, cells, pointer, expected) in [
+        (
+            "Terrain en ares",
+            ["12", "8,5", "130"],
+            "/land/surface",
+            1_200.0,
+        ),
+        (
+            "Surface terrain (ha)",
+            ["1,2", "12", "0.875"],
+            "/land/surface",
+            12_000.0,
+        ),
+        (
+            "Terrain en ares",
+            ["12 a", "8,5 ares", "130 ares"],
+            "/land/surface",
+            1_200.0,
+        ),
+        (
+            "Prix en k€",
+            ["245", "310,5", "1 250"],
+            "/currentPrice/value",
+            245_000.0,
+        ),
+    ] {
+        let (advert, text) = of(header, cells);
+        let found = advert.pointer(pointer).and_then(Value::as_f64);
+        assert_eq!(found, Some(expected), "{text}");
+    }
+    for (header, cells) in [
+        ("Prix CHF", ["245000", "310500", "1250000"]),
+        ("Prix en k€", ["245000", "310500", "1250000"]),
+        ("Prix ($)", ["245000", "310500", "1250000"]),
+        ("Prix (M€)", ["1,2", "12", "0,875"]),
+        ("rent_per_year", ["9600", "12000", "10800"]),
+    ] {
+        let (advert, text) = of(header, cells);
+        assert!(advert["currentPrice"]["value"].is_null(), "{text}");
+        assert!(text.contains("# MISSING currentPrice.value"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_of_prices_and_rents_without_offers_is_not_taken_for_one_of_sales() {
     let (read, text) = suggested(
         "agence",

@@ -1,0 +1,110 @@
+//! Reads the unit in the name of a column of amounts or areas if it is not that of the field: `Prix (k€)`,
+//! `Terrain en ares`.
+
+use super::fields::SALE_EUR_MIN;
+use super::profile::ColumnProfile;
+use toise_contract::columns::{advert_meaning, units_fit};
+use toise_input::number::{self, LoneSeparator};
+use toise_input::quantity;
+
+/// Units of amounts, in euros. Millions are not converted, because their three decimals look like thousands.
+const AMOUNTS: [(&str, u32); 6] = [
+    ("k", 1_000),
+    ("k€", 1_000),
+    ("ke", 1_000),
+    ("keur", 1_000),
+    ("keuros", 1_000),
+    ("milliers", 1_000),
+];
+/// Units of areas, in square metres.
+const AREAS: [(&str, u32); 5] = [
+    ("are", 100),
+    ("ares", 100),
+    ("ha", 10_000),
+    ("hectare", 10_000),
+    ("hectares", 10_000),
+];
+/// Words before a unit.
+const BEFORE_UNITS: [&str; 2] = ["en", "in"];
+
+/// The unit in the name of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamedUnit {
+    /// None, or that of the field, or the cells have units of their own.
+    Usual,
+    /// One that is this many of the field's unit.
+    Times(u32),
+    /// One that the field does not have, such as another currency, or that the cells contradict.
+    Other,
+}
+
+/// Returns the units of a field that can be converted; `None` for fields that are neither amounts nor areas.
+fn units(field: &str) -> Option<&'static [(&'static str, u32)]> {
+    if is_amount(field) {
+        Some(&AMOUNTS)
+    } else if field.ends_with("surface.total") || field == "land.surface" {
+        Some(&AREAS)
+    } else {
+        None
+    }
+}
+
+fn is_amount(field: &str) -> bool {
+    field.starts_with("currentPrice.")
+}
+
+/// Returns the words and units of a name in lower case.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let is_sign = |sign: char| sign.is_alphanumeric() || "€$£%".contains(sign);
+    let words = name.split(move |sign: char| !is_sign(sign));
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns the unit in the name of a column for a field.
+pub(super) fn named_unit(column: &ColumnProfile, field: &str) -> NamedUnit {
+    // A name with a meaning has no other unit.
+    let known = units(field).filter(|_| column.meaning.is_none());
+    let Some(known) = known else {
+        return NamedUnit::Usual;
+    };
+    let name = column.path.to_lowercase();
+    let mut factor = None;
+    for word in words(&name) {
+        match known.iter().find(|(unit, _)| *unit == word) {
+            Some((_, found)) => factor = Some(*found),
+            None if !units_fit(word, field) => return NamedUnit::Other,
+            None => {}
+        }
+    }
+    let Some(factor) = factor else {
+        return NamedUnit::Usual;
+    };
+    let number = |cell: &String| number::read(cell, LoneSeparator::Decimals);
+    let has_own_unit = |cell: &String| {
+        let read = if is_amount(field) {
+            quantity::euros(cell, None)
+        } else {
+            quantity::square_metres(cell, None)
+        };
+        read.is_some() && number(cell).is_none()
+    };
+    let numbers: Vec<f64> = column.samples.iter().filter_map(number).collect();
+    let is_too_large = |number: &f64| is_amount(field) && *number >= SALE_EUR_MIN;
+    if numbers.is_empty() {
+        NamedUnit::Usual
+    } else if numbers.iter().any(is_too_large) || column.samples.iter().any(has_own_unit) {
+        NamedUnit::Other
+    } else {
+        NamedUnit::Times(factor)
+    }
+}
+
+/// Returns whether the name of a column means a field if a unit that can be converted is left out of it.
+pub(super) fn means_without_unit(column: &ColumnProfile, field: &str) -> bool {
+    let name = column.path.to_lowercase();
+    let known = units(field).unwrap_or_default();
+    let is_unit = |word: &&str| known.iter().any(|(unit, _)| unit == word);
+    let rest = words(&name).filter(|word| !is_unit(word) && !BEFORE_UNITS.contains(word));
+    let rest = rest.collect::<Vec<_>>().join(" ");
+    advert_meaning(&rest).is_some_and(|meaning| meaning.field == field)
+}
