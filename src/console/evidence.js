@@ -5,13 +5,13 @@ import { language } from "./language.js";
 const FIELDS = {
   en: {
     place: "Place", surface: "Surface", land: "Land", rooms: "Rooms", bedrooms: "Bedrooms", floor: "Storey", building: "Building", price: "Price",
-    energy: "Energy", amenities: "Amenities", text: "Description", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
+    energy: "Energy", amenities: "Amenities", text: "Description", title: "Title", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
     reference: "Seller’s reference", portal: "Portal", identifier: "Number in the URL", condominium: "Condominium", district: "District", kind: "Type", previousPrice: "Price change",
     commune: "Commune",
   },
   fr: {
     place: "Lieu", surface: "Surface", land: "Terrain", rooms: "Pièces", bedrooms: "Chambres", floor: "Étage", building: "Immeuble", price: "Prix",
-    energy: "Énergie", amenities: "Équipements", text: "Description", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
+    energy: "Énergie", amenities: "Équipements", text: "Description", title: "Titre", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
     reference: "Référence du vendeur", portal: "Portail", identifier: "Numéro dans l’URL", condominium: "Copropriété", district: "Quartier", kind: "Type", previousPrice: "Changement de prix",
     commune: "Commune",
   },

@@ -107,6 +107,7 @@ impl Fingerprint {
             // Other weights apply to adverts of the same seller, and a shared reference outweighs nearly everything.
             return false;
         }
+        let has_text = self.text.is_some();
         let programme = of_programme(self, known);
         let levels = [
             (ComparedField::Place, place(self, known)),
@@ -132,9 +133,7 @@ impl Fingerprint {
             let level = match field {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
                 // Texts, which the outline does not have, may show that another class is a mistake.
-                ComparedField::Kind if level == 0 && other.has_text && self.text.is_some() => {
-                    KIND_OF_ONE_TEXT
-                }
+                ComparedField::Kind if level == 0 && other.has_text && has_text => KIND_OF_ONE_TEXT,
                 _ => level,
             };
             // The rarity of an equal value depends on the adverts around.
@@ -145,13 +144,11 @@ impl Fingerprint {
             };
             Some(worth(field, level, false, programme) + rarity)
         });
-        // Without texts on both sides, titles are compared, which are not in the outline.
-        let is_described = match self.text {
-            Some(_) => other.has_text,
-            None => !other.has_text && title::is_long(&self.title),
-        };
+        // Titles are not in the outline.
+        let is_titled = !has_text && !other.has_text && title::is_long(&self.title);
         let open = [
-            (ComparedField::Text, is_described),
+            (ComparedField::Text, has_text && other.has_text),
+            (ComparedField::Title, is_titled),
             (
                 ComparedField::Figures,
                 other.has_figures && !self.figures.is_empty(),

@@ -347,6 +347,17 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let verdict = |title: &str| compare(&first, &titled(2, title)).verdict(Thresholds::default());
     assert_eq!(verdict("Zenith - Private Studio (15)"), DedupVerdict::Same);
     assert_ne!(verdict("Zenith - Private Studio (5)"), DedupVerdict::Same);
+    // The comparison shows the common text too, which adds nothing.
+    let found = compare(&first, &titled(2, "Zenith - Private Studio (5)"));
+    let text = found
+        .evidence
+        .iter()
+        .find(|one| one.field == ComparedField::Text);
+    assert_eq!(
+        text.map(|one| (one.about(), one.bits)),
+        Some(("the same text", 0.0))
+    );
+    assert!(found.is_series() && !found.is_one_text);
 }
 
 #[test]

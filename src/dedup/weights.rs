@@ -37,6 +37,8 @@ pub enum ComparedField {
     Amenities,
     /// Description.
     Text,
+    /// Title.
+    Title,
     /// Figures in the descriptions.
     Figures,
     /// Pictures.
@@ -74,6 +76,7 @@ impl ComparedField {
             Self::Energy => "Energy",
             Self::Amenities => "Amenities",
             Self::Text => "Description",
+            Self::Title => "Title",
             Self::Figures => "Figures in the description",
             Self::Photos => "Pictures",
             Self::Seller => "Seller",
@@ -89,7 +92,7 @@ impl ComparedField {
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 21;
+pub const FIELDS: usize = 22;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -257,7 +260,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared. A seller numbers or names the homes of a residence in titles that are otherwise the same.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
         levels: &[
             level("the same text", 5.5, 6.0),
             level("more than 90 % in common", 5.0, 2.6),
@@ -265,9 +268,15 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("more than 40 % in common", 1.3, 0.0),
             level("more than 10 % in common", 1.0, 0.0),
             level("little in common", 0.2, -0.6),
-            level("titles that differ in a number alone", -6.0, -6.0),
-            level("titles that differ in a name alone", -2.5, -2.5),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::Title,
+        why: "A seller numbers or names the homes of a residence in titles that are otherwise the same; a common text then shows nothing. A long title counts only where there is no text.",
+        levels: &[
             level("no texts, the same long title", 3.0, 2.0),
+            level("titles that differ in a name alone", -2.5, -2.5),
+            level("titles that differ in a number alone", -6.0, -6.0),
         ],
     },
     FieldWeights {
