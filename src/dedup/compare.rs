@@ -9,7 +9,7 @@ use super::levels::{
     NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, OTHER_NAME, amenities,
     bedrooms, building, condominium, count_difference, description, district, energy, figures,
     floor, identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
-    surface, titles,
+    street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -200,6 +200,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let is_series = title.is_some_and(|level| level >= OTHER_NAME);
     let levels = [
         (ComparedField::Place, place(one, other)),
+        (ComparedField::Address, street_address(one, other)),
         (ComparedField::Surface, surface(one, other)),
         (ComparedField::Land, land(one, other)),
         (
@@ -255,6 +256,7 @@ fn is_of_whole_flat(field: ComparedField) -> bool {
     matches!(
         field,
         ComparedField::Place
+            | ComparedField::Address
             | ComparedField::Surface
             | ComparedField::Rooms
             | ComparedField::Bedrooms
@@ -294,7 +296,10 @@ pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme
     let shared_by_all = programme
         && matches!(
             field,
-            ComparedField::Text | ComparedField::Figures | ComparedField::Photos
+            ComparedField::Address
+                | ComparedField::Text
+                | ComparedField::Figures
+                | ComparedField::Photos
         );
     if shared_by_all { bits.min(0.0) } else { bits }
 }

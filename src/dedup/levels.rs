@@ -7,6 +7,7 @@ use super::blocks::classes_differ;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
+use super::street;
 use super::text;
 use super::title::{self, TitleDifference};
 use toise_contract::enums::EnumPropertyClass as Class;
@@ -106,6 +107,29 @@ pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f6
     planar_distance_m(parallel, 0.0, parallel + north, east)
 }
 
+/// Level of [`street_address`]: the same number and street.
+const SAME_ADDRESS: u8 = 0;
+/// Level of [`street_address`]: the same number and street, as the positions show already.
+const SAME_AS_POSITION: u8 = 1;
+/// Level of [`street_address`]: another number or street.
+const OTHER_ADDRESS: u8 = 2;
+
+/// Compares house numbers and streets, except of plots, which often have the number of a neighbour. Positions within
+/// 40 m of each other follow from one address.
+pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let is_one = street::is_one(one.street_address?, other.street_address?)?;
+    if one.class == Class::Land || other.class == Class::Land {
+        return None;
+    }
+    Some(if !is_one {
+        OTHER_ADDRESS
+    } else if place(one, other) == Some(0) {
+        SAME_AS_POSITION
+    } else {
+        SAME_ADDRESS
+    })
+}
+
 /// Compares habitable areas, or plot areas for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
@@ -190,6 +214,7 @@ pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool 
         || clearly(count_difference(one.bedrooms, other.bedrooms), 1)
         || clearly(energy(one, other), ENERGY_DIFFERENT)
         || matches!(place(one, other), Some(4 | 5 | NEIGHBOURING_COMMUNE..))
+        || street_address(one, other) == Some(OTHER_ADDRESS)
         || one.portal == other.portal && clearly(district(one, other), 1)
 }
 

@@ -12,7 +12,7 @@ use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_o
 use super::inline_vec::InlineVec;
 use super::levels::{
     KIND_OF_ONE_TEXT, NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium,
-    count_difference, district, energy, floor, kind, land, place, price, surface,
+    count_difference, district, energy, floor, kind, land, place, price, street_address, surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
@@ -30,6 +30,7 @@ const FIGURES_BIT: u32 = TEXT_BIT << 1;
 const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
 const COMMUNE_BIT: u32 = PHOTOS_BIT << 1;
 const DISTRICT_BIT: u32 = COMMUNE_BIT << 1;
+const STREET_ADDRESS_BIT: u32 = DISTRICT_BIT << 1;
 /// Tolerance for the rounding of a sum that is added in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
@@ -76,6 +77,10 @@ impl Fingerprint {
             given |= DISTRICT_BIT;
             out.extend_from_slice(&district.to_le_bytes());
         }
+        if let Some(address) = self.street_address {
+            given |= STREET_ADDRESS_BIT;
+            out.extend_from_slice(&address.to_le_bytes());
+        }
         out.extend_from_slice(&self.portal.to_le_bytes());
         // There are fifteen amenities, so 16 bits are enough.
         out.extend_from_slice(&(self.amenities_known as u16).to_le_bytes());
@@ -111,6 +116,7 @@ impl Fingerprint {
         let programme = of_programme(self, known);
         let levels = [
             (ComparedField::Place, place(self, known)),
+            (ComparedField::Address, street_address(self, known)),
             (ComparedField::Surface, surface(self, known)),
             (ComparedField::Land, land(self, known)),
             (
@@ -213,6 +219,9 @@ impl Outline {
         }
         if has(DISTRICT_BIT) {
             known.district = Some(u32::from_le_bytes(rest.take()?));
+        }
+        if has(STREET_ADDRESS_BIT) {
+            known.street_address = Some(u32::from_le_bytes(rest.take()?));
         }
         known.portal = u32::from_le_bytes(rest.take()?);
         known.amenities_known = u16::from_le_bytes(rest.take()?).into();

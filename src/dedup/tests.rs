@@ -523,6 +523,38 @@ fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
 }
 
 #[test]
+fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity() {
+    let at = |address: &str| {
+        let advert = json!({"location": {"address": address}});
+        Fingerprint {
+            street_address: fingerprint(&advert).street_address,
+            ..thin(163_470, 1_537, b"75111")
+        }
+    };
+    let (one, other) = (at("12 rue Foch"), at("14, rue Foch"));
+    let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
+    assert_ne!(verdict(&other), DedupVerdict::Same);
+    assert_eq!(verdict(&one), DedupVerdict::Same);
+    let rarity = |around: &[Fingerprint]| {
+        let agreements = around.iter().map(|other| Agreements::between(&one, other));
+        let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
+        let mut evidence = found.evidence.iter();
+        let found = evidence.find(|one| one.field == ComparedField::Address);
+        found.and_then(|one| one.rarity_bits)
+    };
+    // Many flats of other prices and surfaces have the same address.
+    let neighbour = Fingerprint {
+        price_eur: Some(300_000),
+        surface_dm2: Some(1_700),
+        ..one
+    };
+    assert!(rarity(&[neighbour; 40]) < rarity(&[]));
+    let outlined = Outline::decode(&other.outline()).unwrap();
+    assert_eq!(outlined.agreements(&one), Agreements::between(&one, &other));
+    assert_eq!(Fingerprint::decode(&one.encode()), Ok(one));
+}
+
+#[test]
 fn columns_that_repeat_others_are_no_evidence() {
     let one = thin(160_000, 1_500, b"75111");
     let level = |change: fn(&mut Fingerprint), field: weights::ComparedField| {

@@ -17,6 +17,8 @@ use serde::Serialize;
 pub enum ComparedField {
     /// Position or commune.
     Place,
+    /// House number and street.
+    Address,
     /// Habitable area, or plot area for land.
     Surface,
     /// Plot area of anything but land.
@@ -66,6 +68,7 @@ impl ComparedField {
     pub fn label(self) -> &'static str {
         match self {
             Self::Place => "Place",
+            Self::Address => "Address",
             Self::Surface => "Surface",
             Self::Land => "Land",
             Self::Rooms => "Rooms",
@@ -92,7 +95,7 @@ impl ComparedField {
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 22;
+pub const FIELDS: usize = 23;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -158,6 +161,15 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("one in an arrondissement of the other's city", -2.5, -2.5),
             level("a neighbouring commune", -6.0, -6.0),
             level("another commune", -9.0, -9.0),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::Address,
+        why: "A home has one address: another number or street is all but exclusive, apart from adverts with that of the agency. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
+        levels: &[
+            level("same number and street", 3.0, 2.0),
+            level("same number and street, like the position", 0.5, 0.2),
+            level("another number or street", -7.0, -8.0),
         ],
     },
     FieldWeights {

@@ -264,6 +264,7 @@ fn weights_in_use() -> LevelTable<f64> {
 fn name(field: usize) -> &'static str {
     const NAMES: [&str; FIELDS] = [
         "place",
+        "address",
         "surface",
         "land",
         "rooms",
