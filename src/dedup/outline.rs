@@ -5,6 +5,8 @@
 //! [`compare`](super::compare()) would rule out: a field that it lacks counts as the closest possible agreement. A
 //! changed price or area changes the outline; a sighting does not, because the outline has no period and no text.
 
+use std::sync::LazyLock;
+
 use super::blocks::compatible;
 use super::codec::ByteReader;
 use super::compare::{of_programme, worth};
@@ -18,7 +20,7 @@ use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::title;
-use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
+use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
 const VERSION: u8 = 4;
@@ -181,13 +183,20 @@ impl Fingerprint {
     }
 }
 
-/// Returns the maximum weight of a field between adverts of different sellers, at least 0 because the field may be
-/// missing.
-fn at_most(field: ComparedField, programme: bool) -> f32 {
-    let levels = 0..WEIGHTS[field as usize].levels.len() as u8;
-    levels.fold(0.0, |most, level| {
-        most.max(worth(field, level, false, programme))
+/// The maximum weight of each field between adverts of different sellers, at least 0 because the field may be missing:
+/// outside programmes, and within one.
+static MOST: LazyLock<[[f32; FIELDS]; 2]> = LazyLock::new(|| {
+    [false, true].map(|programme| {
+        WEIGHTS.each_ref().map(|weights| {
+            let levels = 0..weights.levels.len() as u8;
+            let bits = levels.map(|level| worth(weights.field, level, false, programme));
+            bits.fold(0.0, f32::max)
+        })
     })
+});
+
+fn at_most(field: ComparedField, programme: bool) -> f32 {
+    MOST[usize::from(programme)][field as usize]
 }
 
 impl Outline {
