@@ -225,6 +225,9 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
     }
     let department = location.department.as_ref().map(Department::as_str);
     match (&location.postal_code, &location.city) {
+        (Some(code), Some(city)) if communes::names_other_arrondissement(code.as_str(), city) => {
+            None
+        }
         (Some(postal_code), Some(city)) => {
             let postal_code = postal_code.as_str();
             let of_department = || {

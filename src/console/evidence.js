@@ -4,14 +4,14 @@ import { language } from "./language.js";
 
 const FIELDS = {
   en: {
-    place: "Place", surface: "Surface", land: "Land", rooms: "Rooms", bedrooms: "Bedrooms", floor: "Storey", building: "Building", price: "Price",
-    energy: "Energy", amenities: "Amenities", text: "Description", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
+    place: "Place", address: "Address", surface: "Surface", land: "Land", rooms: "Rooms", bedrooms: "Bedrooms", floor: "Storey", building: "Building", price: "Price",
+    energy: "Energy", amenities: "Amenities", text: "Description", title: "Title", figures: "Figures in the description", photos: "Pictures", seller: "Seller",
     reference: "Seller’s reference", portal: "Portal", identifier: "Number in the URL", condominium: "Condominium", district: "District", kind: "Type", previousPrice: "Price change",
     commune: "Commune",
   },
   fr: {
-    place: "Lieu", surface: "Surface", land: "Terrain", rooms: "Pièces", bedrooms: "Chambres", floor: "Étage", building: "Immeuble", price: "Prix",
-    energy: "Énergie", amenities: "Équipements", text: "Description", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
+    place: "Lieu", address: "Adresse", surface: "Surface", land: "Terrain", rooms: "Pièces", bedrooms: "Chambres", floor: "Étage", building: "Immeuble", price: "Prix",
+    energy: "Énergie", amenities: "Équipements", text: "Description", title: "Titre", figures: "Chiffres de la description", photos: "Photos", seller: "Vendeur",
     reference: "Référence du vendeur", portal: "Portail", identifier: "Numéro dans l’URL", condominium: "Copropriété", district: "Quartier", kind: "Type", previousPrice: "Changement de prix",
     commune: "Commune",
   },
@@ -30,6 +30,9 @@ const FOUND = {
   "one in an arrondissement of the other's city": "l’une dans un arrondissement de la ville de l’autre",
   "a neighbouring commune": "commune voisine",
   "another commune": "autre commune",
+  "same number and street": "même numéro et même rue",
+  "same number and street, like the position": "même numéro et même rue, comme la position",
+  "another number or street": "autre numéro ou autre rue",
   "equal, decimals included": "identique, décimales comprises",
   "equal": "identique",
   "equal when rounded": "identique une fois arrondie",

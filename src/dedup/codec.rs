@@ -64,6 +64,7 @@ const PREVIOUS_PRICE_BIT: u32 = LOT_SERIES_BIT << 1;
 const ROOM_BIT: u32 = PREVIOUS_PRICE_BIT << 1;
 const TITLE_BIT: u32 = ROOM_BIT << 1;
 const LOTS_BIT: u32 = TITLE_BIT << 1;
+const STREET_ADDRESS_BIT: u32 = LOTS_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -132,6 +133,7 @@ impl Fingerprint {
             (ADDRESS_NUMBER_BIT, self.address_number),
             (LOT_SERIES_BIT, self.lot_series),
             (PREVIOUS_PRICE_BIT, self.previous_price_eur),
+            (STREET_ADDRESS_BIT, self.street_address),
         ];
         for (bit, number) in numbers {
             if let Some(number) = number {
@@ -305,6 +307,7 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
         (ADDRESS_NUMBER_BIT, &mut decoded.address_number),
         (LOT_SERIES_BIT, &mut decoded.lot_series),
         (PREVIOUS_PRICE_BIT, &mut decoded.previous_price_eur),
+        (STREET_ADDRESS_BIT, &mut decoded.street_address),
     ];
     for (bit, number) in numbers {
         if has(bit) {

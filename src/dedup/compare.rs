@@ -6,10 +6,10 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, amenities, bedrooms,
-    building, condominium, count_difference, description, district, energy, figures, floor,
-    identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
-    surface,
+    NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, OTHER_NAME, amenities,
+    bedrooms, building, condominium, count_difference, description, district, energy, figures,
+    floor, identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
+    street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -131,6 +131,12 @@ impl Comparison {
                 || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
     }
 
+    /// Returns whether the titles show two homes of a series. A common text then adds no bits.
+    pub fn is_series(&self) -> bool {
+        self.level(ComparedField::Title)
+            .is_some_and(|level| level >= OTHER_NAME)
+    }
+
     /// Returns whether several pictures are the same, outside programmes.
     pub fn shares_pictures(&self) -> bool {
         !self.programme && self.is_at_most(ComparedField::Photos, 1)
@@ -190,8 +196,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let seller = seller(one, other);
     let one_seller = matches!(seller, Some(ONE_AGENCY | ONE_NETWORK | ONE_PERSON));
     comparison.one_seller = one_seller;
+    let title = titles(one, other);
+    let is_series = title.is_some_and(|level| level >= OTHER_NAME);
     let levels = [
         (ComparedField::Place, place(one, other)),
+        (ComparedField::Address, street_address(one, other)),
         (ComparedField::Surface, surface(one, other)),
         (ComparedField::Land, land(one, other)),
         (
@@ -205,6 +214,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Energy, energy(one, other)),
         (ComparedField::Amenities, amenities(one, other)),
         (ComparedField::Text, description(one, other)),
+        (ComparedField::Title, title),
         (ComparedField::Figures, figures(one, other)),
         (ComparedField::Photos, photos(one, other)),
         (ComparedField::Seller, seller),
@@ -224,11 +234,9 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             let rarity_bits = around.rarity_bits(field, level, one, other);
             let bits = worth(field, level, one_seller, comparison.programme)
                 + rarity_bits.unwrap_or_default();
-            let bits = if are_rooms && is_of_whole_flat(field) {
-                bits.min(0.0)
-            } else {
-                bits
-            };
+            let is_shared =
+                are_rooms && is_of_whole_flat(field) || is_series && field == ComparedField::Text;
+            let bits = if is_shared { bits.min(0.0) } else { bits };
             comparison.bits += bits;
             comparison.evidence.push(FieldEvidence {
                 field,
@@ -248,6 +256,7 @@ fn is_of_whole_flat(field: ComparedField) -> bool {
     matches!(
         field,
         ComparedField::Place
+            | ComparedField::Address
             | ComparedField::Surface
             | ComparedField::Rooms
             | ComparedField::Bedrooms
@@ -266,7 +275,10 @@ fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
     let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
         || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
             && comparison.is_at_most(ComparedField::Figures, 0);
-    is_same && !comparison.programme && comparison.is_at_most(ComparedField::Price, 0)
+    is_same
+        && !comparison.programme
+        && !comparison.is_series()
+        && comparison.is_at_most(ComparedField::Price, 0)
 }
 
 /// Returns whether two adverts could be the same asset, however common their values are in their surroundings.
@@ -284,7 +296,10 @@ pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme
     let shared_by_all = programme
         && matches!(
             field,
-            ComparedField::Text | ComparedField::Figures | ComparedField::Photos
+            ComparedField::Address
+                | ComparedField::Text
+                | ComparedField::Figures
+                | ComparedField::Photos
         );
     if shared_by_all { bits.min(0.0) } else { bits }
 }

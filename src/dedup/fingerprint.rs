@@ -9,6 +9,7 @@ use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
 use super::rooms;
 use super::seller::{REFERENCES_MAX, SELLER_KEYS_MAX, SellerKind, lot_series, references, seller};
+use super::street::address_of;
 use super::text::{FoldedText, Sketch, TextFigures};
 use super::title::{TitleWords, title_words};
 use toise_contract::enums::EnumLocationPrecision;
@@ -79,6 +80,8 @@ pub struct Fingerprint {
     pub charges_eur: Option<u32>,
     /// Digest of the name of the district.
     pub district: Option<u32>,
+    /// House number and digest of the street.
+    pub street_address: Option<u32>,
     /// Amenities that the advert mentions, one bit each.
     pub amenities_known: u32,
     /// Amenities that it has, one bit each.
@@ -141,6 +144,7 @@ impl Fingerprint {
             condominium_lots: None,
             charges_eur: None,
             district: None,
+            street_address: None,
             amenities_known: 0,
             amenities: 0,
             text: None,
@@ -166,6 +170,7 @@ impl Fingerprint {
     pub fn adds_information_to(&self, former: &Self) -> bool {
         let gained = [
             self.precise().is_some() && former.precise().is_none(),
+            self.street_address.is_some() && former.street_address.is_none(),
             self.surface_dm2.is_some() && former.surface_dm2.is_none(),
             self.land_m2.is_some() && former.land_m2.is_none(),
             self.rooms.is_some() && former.rooms.is_none(),
@@ -268,6 +273,7 @@ impl Fingerprint {
                 .and_then(|charges| charges.yearly_condonium_fees)
                 .and_then(|fees| positive(fees.get())),
             district: location.and_then(|place| district(place.district.as_deref()?)),
+            street_address: location.and_then(address_of),
             energy_class: climate.epc_energy.and_then(energy_class),
             climate_class: climate.epc_climate.and_then(climate_class),
             energy_score: climate

@@ -7,6 +7,7 @@ use super::blocks::classes_differ;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::seller::SellerKind;
+use super::street;
 use super::text;
 use super::title::{self, TitleDifference};
 use toise_contract::enums::EnumPropertyClass as Class;
@@ -106,6 +107,29 @@ pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f6
     planar_distance_m(parallel, 0.0, parallel + north, east)
 }
 
+/// Level of [`street_address`]: the same number and street.
+const SAME_ADDRESS: u8 = 0;
+/// Level of [`street_address`]: the same number and street, as the positions show already.
+const SAME_AS_POSITION: u8 = 1;
+/// Level of [`street_address`]: another number or street.
+const OTHER_ADDRESS: u8 = 2;
+
+/// Compares house numbers and streets, except of plots, which often have the number of a neighbour. Positions within
+/// 40 m of each other follow from one address.
+pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
+    let is_one = street::is_one(one.street_address?, other.street_address?)?;
+    if one.class == Class::Land || other.class == Class::Land {
+        return None;
+    }
+    Some(if !is_one {
+        OTHER_ADDRESS
+    } else if place(one, other) == Some(0) {
+        SAME_AS_POSITION
+    } else {
+        SAME_ADDRESS
+    })
+}
+
 /// Compares habitable areas, or plot areas for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
@@ -190,6 +214,7 @@ pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool 
         || clearly(count_difference(one.bedrooms, other.bedrooms), 1)
         || clearly(energy(one, other), ENERGY_DIFFERENT)
         || matches!(place(one, other), Some(4 | 5 | NEIGHBOURING_COMMUNE..))
+        || street_address(one, other) == Some(OTHER_ADDRESS)
         || one.portal == other.portal && clearly(district(one, other), 1)
 }
 
@@ -305,6 +330,7 @@ pub fn kind(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_one_text = has_long_text(one)
         && has_long_text(other)
         && description(one, other).is_some_and(|level| level <= NEARLY_ONE_TEXT)
+        && titles(one, other).is_none()
         && surface(one, other).is_some_and(|level| level <= 2);
     Some(if is_one_text { KIND_OF_ONE_TEXT } else { 0 })
 }
@@ -325,17 +351,27 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
-/// Level of [`description`]: titles of one portal that differ in the number at their end.
-const OTHER_NUMBER: u8 = 6;
-/// Level of [`description`]: titles that one portal shows at the same time and that differ in a name.
-const OTHER_NAME: u8 = 7;
-/// Level of [`description`]: the same long title, and no description on either side.
-const SAME_TITLE: u8 = 8;
-
-/// Compares descriptions by the share of the shorter one that the other contains. Titles of a series, such as rooms of
-/// one residence, show two homes of one text.
+/// Compares descriptions by the share of the shorter one that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
+    let (first, second) = (one.text.as_ref()?, other.text.as_ref()?);
+    Some(if first == second {
+        0
+    } else {
+        5 - band(first.containment(second), &LIMITS)
+    })
+}
+
+/// Level of [`titles`]: the same long title, and no description on either side.
+const SAME_TITLE: u8 = 0;
+/// Level of [`titles`]: one portal shows both at the same time, and they differ in a name.
+pub const OTHER_NAME: u8 = 1;
+/// Level of [`titles`]: one portal shows both, and they differ in the number at their end.
+const OTHER_NUMBER: u8 = 2;
+
+/// Compares titles. From [`OTHER_NAME`] on they are of a series, such as rooms of one residence: two homes, even with
+/// one text.
+pub fn titles(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.portal == other.portal {
         match title::difference(&one.title, &other.title) {
             Some(TitleDifference::Number) => return Some(OTHER_NUMBER),
@@ -345,15 +381,11 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
             _ => {}
         }
     }
-    match (one.text.as_ref(), other.text.as_ref()) {
-        (None, None) => {
-            let is_same = one.title == other.title && title::is_long(&one.title);
-            is_same.then_some(SAME_TITLE)
-        }
-        (Some(first), Some(second)) if first == second => Some(0),
-        (Some(first), Some(second)) => Some(5 - band(first.containment(second), &LIMITS)),
-        _ => None,
-    }
+    let is_same = one.text.is_none()
+        && other.text.is_none()
+        && one.title == other.title
+        && title::is_long(&one.title);
+    is_same.then_some(SAME_TITLE)
 }
 
 /// Compares the figures in the descriptions.

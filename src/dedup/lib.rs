@@ -31,6 +31,7 @@ mod rarity;
 mod rooms;
 mod seller;
 pub mod settings;
+mod street;
 mod text;
 mod thresholds;
 mod title;

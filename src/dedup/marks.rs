@@ -60,8 +60,11 @@ impl Fingerprint {
             (ComparedField::Photos, has_common_picture),
             (
                 ComparedField::Text,
-                (self.text.is_some() && compared.text.is_none())
-                    || self.title.len() > compared.title.len(),
+                self.text.is_some() && compared.text.is_none(),
+            ),
+            (
+                ComparedField::Title,
+                self.title.len() > compared.title.len(),
             ),
             (
                 ComparedField::Seller,
@@ -283,16 +286,17 @@ mod tests {
         let [first, .., last] = titled.as_slice() else {
             panic!("no adverts");
         };
-        let found = compare(first, last).level(ComparedField::Text);
-        assert_eq!(found, Some(8), "no texts, the same long title");
+        let found = compare(first, last).level(ComparedField::Title);
+        assert_eq!(found, Some(0), "no texts, the same long title");
         let kept = last_without_common(&titled);
-        assert_eq!(compare(first, &kept).level(ComparedField::Text), None);
+        assert_eq!(compare(first, &kept).level(ComparedField::Title), None);
+        assert!(last.common_fields(&kept).contains(&ComparedField::Title));
         let usual = adverts(|_, advert| {
             advert["title"] = json!("Vente appartement 3 pièces avec balcon, terrasse et cave");
             advert["description"] = Value::Null;
         });
         assert_eq!(
-            compare(&usual[0], &usual[1]).level(ComparedField::Text),
+            compare(&usual[0], &usual[1]).level(ComparedField::Title),
             None
         );
     }

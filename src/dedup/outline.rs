@@ -5,6 +5,8 @@
 //! [`compare`](super::compare()) would rule out: a field that it lacks counts as the closest possible agreement. A
 //! changed price or area changes the outline; a sighting does not, because the outline has no period and no text.
 
+use std::sync::LazyLock;
+
 use super::blocks::compatible;
 use super::codec::ByteReader;
 use super::compare::{of_programme, worth};
@@ -12,13 +14,13 @@ use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_o
 use super::inline_vec::InlineVec;
 use super::levels::{
     KIND_OF_ONE_TEXT, NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium,
-    count_difference, district, energy, floor, kind, land, place, price, surface,
+    count_difference, district, energy, floor, kind, land, place, price, street_address, surface,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{Agreements, RARITY_BITS_MAX, Surroundings, is_equality};
 use super::seller::SELLER_KEYS_MAX;
 use super::title;
-use super::weights::{ComparedField, WEIGHED_BITS, WEIGHTS};
+use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
 const VERSION: u8 = 4;
@@ -30,6 +32,7 @@ const FIGURES_BIT: u32 = TEXT_BIT << 1;
 const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
 const COMMUNE_BIT: u32 = PHOTOS_BIT << 1;
 const DISTRICT_BIT: u32 = COMMUNE_BIT << 1;
+const STREET_ADDRESS_BIT: u32 = DISTRICT_BIT << 1;
 /// Tolerance for the rounding of a sum that is added in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
@@ -76,6 +79,10 @@ impl Fingerprint {
             given |= DISTRICT_BIT;
             out.extend_from_slice(&district.to_le_bytes());
         }
+        if let Some(address) = self.street_address {
+            given |= STREET_ADDRESS_BIT;
+            out.extend_from_slice(&address.to_le_bytes());
+        }
         out.extend_from_slice(&self.portal.to_le_bytes());
         // There are fifteen amenities, so 16 bits are enough.
         out.extend_from_slice(&(self.amenities_known as u16).to_le_bytes());
@@ -107,9 +114,11 @@ impl Fingerprint {
             // Other weights apply to adverts of the same seller, and a shared reference outweighs nearly everything.
             return false;
         }
+        let has_text = self.text.is_some();
         let programme = of_programme(self, known);
         let levels = [
             (ComparedField::Place, place(self, known)),
+            (ComparedField::Address, street_address(self, known)),
             (ComparedField::Surface, surface(self, known)),
             (ComparedField::Land, land(self, known)),
             (
@@ -132,9 +141,7 @@ impl Fingerprint {
             let level = match field {
                 ComparedField::Place => level.min(NEIGHBOURING_COMMUNE),
                 // Texts, which the outline does not have, may show that another class is a mistake.
-                ComparedField::Kind if level == 0 && other.has_text && self.text.is_some() => {
-                    KIND_OF_ONE_TEXT
-                }
+                ComparedField::Kind if level == 0 && other.has_text && has_text => KIND_OF_ONE_TEXT,
                 _ => level,
             };
             // The rarity of an equal value depends on the adverts around.
@@ -145,13 +152,11 @@ impl Fingerprint {
             };
             Some(worth(field, level, false, programme) + rarity)
         });
-        // Without texts on both sides, titles are compared, which are not in the outline.
-        let is_described = match self.text {
-            Some(_) => other.has_text,
-            None => !other.has_text && title::is_long(&self.title),
-        };
+        // Titles are not in the outline.
+        let is_titled = !has_text && !other.has_text && title::is_long(&self.title);
         let open = [
-            (ComparedField::Text, is_described),
+            (ComparedField::Text, has_text && other.has_text),
+            (ComparedField::Title, is_titled),
             (
                 ComparedField::Figures,
                 other.has_figures && !self.figures.is_empty(),
@@ -178,13 +183,20 @@ impl Fingerprint {
     }
 }
 
-/// Returns the maximum weight of a field between adverts of different sellers, at least 0 because the field may be
-/// missing.
-fn at_most(field: ComparedField, programme: bool) -> f32 {
-    let levels = 0..WEIGHTS[field as usize].levels.len() as u8;
-    levels.fold(0.0, |most, level| {
-        most.max(worth(field, level, false, programme))
+/// The maximum weight of each field between adverts of different sellers, at least 0 because the field may be missing:
+/// outside programmes, and within one.
+static MOST: LazyLock<[[f32; FIELDS]; 2]> = LazyLock::new(|| {
+    [false, true].map(|programme| {
+        WEIGHTS.each_ref().map(|weights| {
+            let levels = 0..weights.levels.len() as u8;
+            let bits = levels.map(|level| worth(weights.field, level, false, programme));
+            bits.fold(0.0, f32::max)
+        })
     })
+});
+
+fn at_most(field: ComparedField, programme: bool) -> f32 {
+    MOST[usize::from(programme)][field as usize]
 }
 
 impl Outline {
@@ -216,6 +228,9 @@ impl Outline {
         }
         if has(DISTRICT_BIT) {
             known.district = Some(u32::from_le_bytes(rest.take()?));
+        }
+        if has(STREET_ADDRESS_BIT) {
+            known.street_address = Some(u32::from_le_bytes(rest.take()?));
         }
         known.portal = u32::from_le_bytes(rest.take()?);
         known.amenities_known = u16::from_le_bytes(rest.take()?).into();

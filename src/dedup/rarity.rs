@@ -17,15 +17,16 @@
 use super::fingerprint::Fingerprint;
 use super::levels::{self, energy, relative_gap, surface};
 use super::portals::PortalRates;
+use super::street;
 use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
 use toise_contract::enums::EnumPropertyClass as Class;
 
 /// The expected chance of a value weighs at least as much as this number of counted adverts.
 const EXPECTED_ADVERTS: f32 = 20.0;
 /// Rarity at which an equal value has the weight of the table, bits; in the order of [`CountedField`].
-const USUAL_BITS: [f32; COUNTED] = [6.0, 4.5, 7.0, 2.3, 6.0, 2.5];
+const USUAL_BITS: [f32; COUNTED] = [6.0, 4.5, 7.0, 2.3, 6.0, 2.5, 6.0];
 /// Bits that a bit of rarity adds to the weight: less than one if other fields of the comparison repeat the evidence.
-const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6];
+const BITS_PER_BIT: [f32; COUNTED] = [0.9, 0.7, 0.5, 0.6, 1.0, 0.6, 0.6];
 /// Maximum bits that rarity adds to a weight.
 pub(super) const RARITY_BITS_MAX: f32 = 5.0;
 /// Maximum bits that rarity takes from a weight, as a negative number.
@@ -65,6 +66,8 @@ const FLOOR_CHANCE: f32 = 0.2;
 const POINT_CHANCE: f32 = 0.01;
 /// Chance that two homes of one block are in a district of the same name.
 const DISTRICT_CHANCE: f32 = 0.2;
+/// Chance that two homes of one block have the same house number and street.
+const ADDRESS_CHANCE: f32 = 0.01;
 /// Prices or surfaces that differ by more than this share of the greater count as those of two homes.
 const CLEARLY_OTHER: [f64; 2] = [0.1, 0.06];
 
@@ -77,10 +80,11 @@ enum CountedField {
     Floor,
     Point,
     District,
+    Address,
 }
 
 /// Number of fields whose values are counted.
-const COUNTED: usize = 6;
+const COUNTED: usize = 7;
 
 /// The agreement of an advert's value with that of another; two bits in [`Agreements`].
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,6 +130,7 @@ impl Agreements {
         };
         let floors = advert.floor.zip(other.floor);
         let districts = advert.district.zip(other.district);
+        let addresses = advert.street_address.zip(other.street_address);
         let agreements = [
             price_agreement(advert, other),
             surface_agreement(advert, other),
@@ -133,6 +138,7 @@ impl Agreements {
             equal(floors.map(|(one, two)| one == two)),
             equal(same_point(advert, other)),
             equal(districts.map(|(one, two)| one == two)),
+            equal(addresses.and_then(|(one, two)| street::is_one(one, two))),
         ];
         let bits = agreements
             .iter()
@@ -176,7 +182,7 @@ fn surface_agreement(advert: &Fingerprint, other: &Fingerprint) -> Agreement {
 
 impl FromIterator<Agreements> for Surroundings {
     fn from_iter<I: IntoIterator<Item = Agreements>>(agreements: I) -> Self {
-        use CountedField::{District, Energy, Floor, Point, Price, Surface};
+        use CountedField::{Address, District, Energy, Floor, Point, Price, Surface};
         let mut around = Self::default();
         for one in agreements {
             around.adverts += 1;
@@ -190,6 +196,7 @@ impl FromIterator<Agreements> for Surroundings {
                 (Floor, other_price || other_surface),
                 (Point, other_price || other_surface),
                 (District, other_price || other_surface),
+                (Address, other_price || other_surface),
             ];
             for (field, is_another_home) in counted {
                 let agreement = one.of(field);
@@ -270,6 +277,7 @@ impl Surroundings {
             CountedField::Point => POINT_CHANCE,
             CountedField::Floor => FLOOR_CHANCE,
             CountedField::District => DISTRICT_CHANCE,
+            CountedField::Address => ADDRESS_CHANCE,
         };
         let ValueCount { same, known } = self.values[field as usize];
         // The prior stands for at least one accidental agreement, because it is weak evidence that none has occurred
@@ -314,6 +322,7 @@ fn counted(field: ComparedField) -> Option<CountedField> {
         ComparedField::Floor => Some(CountedField::Floor),
         ComparedField::Place => Some(CountedField::Point),
         ComparedField::District => Some(CountedField::District),
+        ComparedField::Address => Some(CountedField::Address),
         _ => None,
     }
 }

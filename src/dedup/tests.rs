@@ -347,6 +347,17 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let verdict = |title: &str| compare(&first, &titled(2, title)).verdict(Thresholds::default());
     assert_eq!(verdict("Zenith - Private Studio (15)"), DedupVerdict::Same);
     assert_ne!(verdict("Zenith - Private Studio (5)"), DedupVerdict::Same);
+    // The comparison shows the common text too, which adds nothing.
+    let found = compare(&first, &titled(2, "Zenith - Private Studio (5)"));
+    let text = found
+        .evidence
+        .iter()
+        .find(|one| one.field == ComparedField::Text);
+    assert_eq!(
+        text.map(|one| (one.about(), one.bits)),
+        Some(("the same text", 0.0))
+    );
+    assert!(found.is_series() && !found.is_one_text);
 }
 
 #[test]
@@ -509,6 +520,38 @@ fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
         DedupVerdict::Same,
         "{common:?}"
     );
+}
+
+#[test]
+fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity() {
+    let at = |address: &str| {
+        let advert = json!({"location": {"address": address}});
+        Fingerprint {
+            street_address: fingerprint(&advert).street_address,
+            ..thin(163_470, 1_537, b"75111")
+        }
+    };
+    let (one, other) = (at("12 rue Foch"), at("14, rue Foch"));
+    let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
+    assert_ne!(verdict(&other), DedupVerdict::Same);
+    assert_eq!(verdict(&one), DedupVerdict::Same);
+    let rarity = |around: &[Fingerprint]| {
+        let agreements = around.iter().map(|other| Agreements::between(&one, other));
+        let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
+        let mut evidence = found.evidence.iter();
+        let found = evidence.find(|one| one.field == ComparedField::Address);
+        found.and_then(|one| one.rarity_bits)
+    };
+    // Many flats of other prices and surfaces have the same address.
+    let neighbour = Fingerprint {
+        price_eur: Some(300_000),
+        surface_dm2: Some(1_700),
+        ..one
+    };
+    assert!(rarity(&[neighbour; 40]) < rarity(&[]));
+    let outlined = Outline::decode(&other.outline()).unwrap();
+    assert_eq!(outlined.agreements(&one), Agreements::between(&one, &other));
+    assert_eq!(Fingerprint::decode(&one.encode()), Ok(one));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Words of titles: what two titles have in common, and the one word in which they differ.
 //!
 //! A word takes 16 bits: 14 of its digest, and its kind. Numbers that repeat a field of the advert (price, surface,
-//! rooms) are left out, so that a price cut does not change the words; so are years such as that of a moving-in date.
+//! rooms) are left out, so that a price cut does not change the words; so are other amounts, measures and counts, and
+//! years such as that of a moving-in date.
 
 use super::digest;
 use super::inline_vec::InlineVec;
@@ -57,6 +58,7 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"charmant",
     b"charmante",
     b"charme",
+    b"cinq",
     b"coeur",
     b"coup",
     b"cour",
@@ -67,6 +69,7 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"derniere",
     b"des",
     b"deux",
+    b"dix",
     b"dpe",
     b"du",
     b"duplex",
@@ -75,7 +78,6 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"ensoleillee",
     b"et",
     b"etage",
-    b"eur",
     b"euros",
     b"exclusivite",
     b"exterieur",
@@ -84,6 +86,7 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"garage",
     b"grand",
     b"grande",
+    b"huit",
     b"ideal",
     b"immeuble",
     b"individuelle",
@@ -125,6 +128,8 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"renovee",
     b"residence",
     b"sans",
+    b"sept",
+    b"six",
     b"spacieuse",
     b"spacieux",
     b"studio",
@@ -134,6 +139,7 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"traversant",
     b"tres",
     b"trois",
+    b"un",
     b"une",
     b"vendre",
     b"vente",
@@ -144,8 +150,36 @@ const USUAL_WORDS: &[&[u8]] = &[
 ];
 /// Words before a reference.
 const REFERENCE_WORDS: [&[u8]; 3] = [b"ref", b"reference", b"mandat"];
-/// Words after an amount of money.
-const AMOUNT_WORDS: [&[u8]; 6] = [b"cc", b"hc", b"charges", b"eur", b"euros", b"mois"];
+/// The word for the sign of the euro.
+const EURO: &[u8] = b"eur";
+/// Words after an amount of money, a measure or a count.
+const UNIT_WORDS: [&[u8]; 25] = [
+    b"cc",
+    b"ch",
+    b"chambre",
+    b"chambres",
+    b"charges",
+    EURO,
+    b"euros",
+    b"ha",
+    b"hc",
+    b"k",
+    b"ke",
+    b"km",
+    b"m",
+    b"m2",
+    b"min",
+    b"minutes",
+    b"mn",
+    b"mois",
+    b"p",
+    b"pces",
+    b"pcs",
+    b"personnes",
+    b"piece",
+    b"pieces",
+    b"pp",
+];
 
 /// The words of a title, in order.
 pub type TitleWords = InlineVec<u16, TITLE_WORDS_MAX>;
@@ -161,7 +195,9 @@ pub enum TitleDifference {
 
 /// Returns the words of an advert's title, without numbers that repeat `own_numbers`.
 pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
-    let title = FoldedText::from_text(advert.title.as_deref().unwrap_or_default());
+    // The sign of the euro would be lost.
+    let title = advert.title.as_deref().unwrap_or_default();
+    let title = FoldedText::from_text(&title.replace('€', " eur "));
     let location = advert.location.as_ref();
     let town = location.and_then(|place| place.city.as_deref());
     let town = FoldedText::from_text(town.unwrap_or_default());
@@ -173,13 +209,16 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
     };
     let mut words = TitleWords::default();
     let mut follows_reference = false;
-    let mut rest = title.words().peekable();
-    while let Some(word) = rest.next() {
-        // A reference and a rent with charges differ between two adverts of one home.
-        let is_other = std::mem::replace(&mut follows_reference, REFERENCE_WORDS.contains(&word))
-            || rest.peek().is_some_and(|next| AMOUNT_WORDS.contains(next));
+    let all: Vec<&[u8]> = title.words().collect();
+    let mut rest = all.as_slice();
+    while let [word, after @ ..] = rest {
+        let word = *word;
+        rest = after;
+        let is_reference =
+            std::mem::replace(&mut follows_reference, REFERENCE_WORDS.contains(&word));
         let kind = match number(word) {
-            Some(_) if is_other => continue,
+            // A reference and a rent with charges differ between two adverts of one home.
+            Some(_) if is_reference || is_measured(after, own_numbers) => continue,
             // Relisting a home changes the year in `disponible en septembre 2026`.
             Some(value)
                 if value == 0
@@ -190,13 +229,26 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
             }
             Some(_) => NUMBER,
             // "T3" and "65m2" repeat fields too.
-            None if word.iter().any(u8::is_ascii_digit) => continue,
+            None if word == EURO || word.iter().any(u8::is_ascii_digit) => continue,
             None if is_usual(word) => USUAL,
             None => NAME,
         };
         words.push((digest::mix(digest::hash(word)) as u16 & !KIND_BITS) | kind);
     }
     words
+}
+
+/// Returns whether the words after a number make it an amount, a measure or a count, also if its thousands are apart:
+/// `450 eur`, `118 000 eur`, `3 pieces`.
+fn is_measured(after: &[&[u8]], own_numbers: &[u32]) -> bool {
+    // `Studio 15, 450 eur` has the number of a studio and a rent.
+    let is_thousands = |word: &&&[u8]| {
+        let value = number(word).filter(|_| word.len() == 3);
+        value.is_some_and(|value| value == 0 || !own_numbers.contains(&value))
+    };
+    let thousands = after.iter().take_while(is_thousands).count();
+    let unit = after.get(thousands);
+    unit.is_some_and(|word| UNIT_WORDS.contains(word))
 }
 
 fn number(word: &[u8]) -> Option<u32> {
@@ -296,6 +348,23 @@ mod tests {
             ),
             None,
             "years of adverts"
+        );
+        for (one, other) in [
+            ("Studio Bellecour 450 €", "Studio Bellecour 480 €"),
+            ("Studio Bellecour 249 500 €", "Studio Bellecour 239 900€"),
+            ("Studio Bellecour 250 k€", "Studio Bellecour 245 k€"),
+            ("Studio Bellecour 21 m²", "Studio Bellecour 22 m²"),
+            ("Bellecour Confluence 2 p", "Bellecour Confluence 4 p"),
+            (
+                "Bellecour Confluence cinq pièces",
+                "Bellecour Confluence six pièces",
+            ),
+        ] {
+            assert_eq!(found(one, other), None, "{one}");
+        }
+        assert_eq!(
+            found("Studio BEL 15 - 118 €", "Studio BEL 16 - 118 €"),
+            Some(TitleDifference::Number)
         );
     }
 

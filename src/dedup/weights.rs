@@ -17,6 +17,8 @@ use serde::Serialize;
 pub enum ComparedField {
     /// Position or commune.
     Place,
+    /// House number and street.
+    Address,
     /// Habitable area, or plot area for land.
     Surface,
     /// Plot area of anything but land.
@@ -37,6 +39,8 @@ pub enum ComparedField {
     Amenities,
     /// Description.
     Text,
+    /// Title.
+    Title,
     /// Figures in the descriptions.
     Figures,
     /// Pictures.
@@ -64,6 +68,7 @@ impl ComparedField {
     pub fn label(self) -> &'static str {
         match self {
             Self::Place => "Place",
+            Self::Address => "Address",
             Self::Surface => "Surface",
             Self::Land => "Land",
             Self::Rooms => "Rooms",
@@ -74,6 +79,7 @@ impl ComparedField {
             Self::Energy => "Energy",
             Self::Amenities => "Amenities",
             Self::Text => "Description",
+            Self::Title => "Title",
             Self::Figures => "Figures in the description",
             Self::Photos => "Pictures",
             Self::Seller => "Seller",
@@ -89,7 +95,7 @@ impl ComparedField {
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 21;
+pub const FIELDS: usize = 23;
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +161,15 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("one in an arrondissement of the other's city", -2.5, -2.5),
             level("a neighbouring commune", -6.0, -6.0),
             level("another commune", -9.0, -9.0),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::Address,
+        why: "A home has one address: another number or street is all but exclusive, apart from adverts with that of the agency. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
+        levels: &[
+            level("same number and street", 3.0, 2.0),
+            level("same number and street, like the position", 0.5, 0.2),
+            level("another number or street", -7.0, -8.0),
         ],
     },
     FieldWeights {
@@ -257,7 +272,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared. A seller numbers or names the homes of a residence in titles that are otherwise the same.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
         levels: &[
             level("the same text", 5.5, 6.0),
             level("more than 90 % in common", 5.0, 2.6),
@@ -265,9 +280,15 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("more than 40 % in common", 1.3, 0.0),
             level("more than 10 % in common", 1.0, 0.0),
             level("little in common", 0.2, -0.6),
-            level("titles that differ in a number alone", -6.0, -6.0),
-            level("titles that differ in a name alone", -2.5, -2.5),
+        ],
+    },
+    FieldWeights {
+        field: ComparedField::Title,
+        why: "A seller numbers or names the homes of a residence in titles that are otherwise the same; a common text then shows nothing. A long title counts only where there is no text.",
+        levels: &[
             level("no texts, the same long title", 3.0, 2.0),
+            level("titles that differ in a name alone", -2.5, -2.5),
+            level("titles that differ in a number alone", -6.0, -6.0),
         ],
     },
     FieldWeights {

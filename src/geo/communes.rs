@@ -149,8 +149,22 @@ pub fn is_same_town(one: &str, other: &str) -> bool {
     !town.is_empty() && town == town_of(other)
 }
 
+/// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code is that of another:
+/// `13001` and `Marseille 8e`. It is then unknown which is meant.
+pub fn names_other_arrondissement(postal_code: &str, name: &str) -> bool {
+    let name = fold(name).replace(postal_code, "");
+    let mut named = index().today(name.trim());
+    let Some(named) = named.next().filter(|_| named.next().is_none()) else {
+        return false;
+    };
+    let mut coded = find_by_postal_code(postal_code);
+    named.kind == PlaceKind::Arrondissement
+        && !named.postal_codes.contains(&postal_code)
+        && coded.any(|place| place.parent == named.parent)
+}
+
 /// Returns the commune identified by a postal code and a name together: `75013` and `Paris` give the 13th
-/// arrondissement.
+/// arrondissement. The arrondissement of the name does not count; see [`names_other_arrondissement`].
 pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'static Place> {
     let name = fold(name);
     let found = only_of_name(city_of(&name), |place| {
@@ -280,6 +294,24 @@ mod tests {
             Some("95306")
         );
         assert_eq!(code(find_by_postal_code_and_name("95220", "Her")), None);
+    }
+
+    #[test]
+    fn an_arrondissement_next_to_the_postal_code_of_another_is_noticed() {
+        let contradicts = |code: &str, name: &str| names_other_arrondissement(code, name);
+        assert!(contradicts("13001", "Marseille 13"));
+        assert!(contradicts("13001", "Marseille 13 (13001)"));
+        assert!(contradicts("75012", "Paris 11e Arrondissement"));
+        for (code, name) in [
+            ("13013", "Marseille 13"),
+            ("75116", "Paris 16e"),
+            ("75000", "Paris 11e"),
+            ("75011", "Paris"),
+            ("48000", "Mende"),
+            ("69003", "Paris 11e"),
+        ] {
+            assert!(!contradicts(code, name), "{code} {name}");
+        }
     }
 
     #[test]

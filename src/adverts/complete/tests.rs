@@ -192,6 +192,18 @@ fn a_town_without_its_article_or_with_a_wrong_letter_is_known_by_its_postal_code
 }
 
 #[test]
+fn an_arrondissement_that_contradicts_the_postal_code_gives_no_commune_but_a_warning() {
+    let (advert, completed) =
+        completed(json!({"location": {"postalCode": "13001", "city": "Marseille 13"}}));
+    assert!(advert["location"].get("inseeCode").is_none());
+    assert_eq!(advert["location"]["department"], "13");
+    assert_eq!(
+        completed.warnings,
+        ["location: unknown commune (13001 Marseille 13)"]
+    );
+}
+
+#[test]
 fn contours_give_the_iris_and_commune_of_a_position() {
     let contours = json!({"type": "FeatureCollection", "features": [{
         "type": "Feature", "properties": {"code_iris": "751135125", "typ_iris": "H"},

@@ -12,7 +12,7 @@
 use serde::Serialize;
 
 use toise_dedup::Comparison;
-use toise_dedup::weights::{FIELDS, WEIGHTS};
+use toise_dedup::weights::{ComparedField, FIELDS, WEIGHTS};
 
 /// Pairs added to every count, so that unseen levels are not treated as impossible.
 const SMOOTHING: f64 = 2.0;
@@ -100,7 +100,10 @@ impl WeightFitter {
             return;
         }
         let mut levels = [NOT_COMPARED; FIELDS];
-        for evidence in comparison.evidence.iter() {
+        // A text that homes of a series share has no weight.
+        let counts = |field: ComparedField| field != ComparedField::Text || !comparison.is_series();
+        let evidence = comparison.evidence.iter();
+        for evidence in evidence.filter(|one| counts(one.field)) {
             levels[evidence.field as usize] = evidence.level;
         }
         let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
@@ -261,6 +264,7 @@ fn weights_in_use() -> LevelTable<f64> {
 fn name(field: usize) -> &'static str {
     const NAMES: [&str; FIELDS] = [
         "place",
+        "address",
         "surface",
         "land",
         "rooms",
@@ -271,6 +275,7 @@ fn name(field: usize) -> &'static str {
         "energy",
         "amenities",
         "text",
+        "title",
         "figures",
         "photos",
         "seller",

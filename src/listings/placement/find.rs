@@ -7,7 +7,7 @@
 
 mod around;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::Connection;
 use uuid::Uuid;
@@ -223,6 +223,8 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
     let mut statement = connection
         .prepare_cached("SELECT advert, outline FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
     let mut met: Vec<Met> = Vec::new();
+    // An advert is under several of the keys, mostly those of its INSEE code and its postal code, with one outline.
+    let mut known = HashSet::new();
     let mut fullest = 0;
     let around = fingerprint.probes().into_iter().map(|key| (key, true));
     let exact = fingerprint
@@ -230,12 +232,17 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
         .into_iter()
         .map(|key| (key, false));
     for (BlockKey(key), is_around) in around.chain(exact) {
-        let before = met.len();
+        let mut under_key = 0;
         let mut rows = statement.query([key])?;
-        while met.len() - before < CANDIDATES_PER_KEY_MAX
+        while under_key < CANDIDATES_PER_KEY_MAX
             && let Some(row) = rows.next()?
         {
-            let advert = row.get(0)?;
+            under_key += 1;
+            let advert: i64 = row.get(0)?;
+            // If it was found by place too, it counts as around: those keys come first.
+            if !known.insert(advert) {
+                continue;
+            }
             let outline = row.get_ref(1)?.as_blob().ok().and_then(Outline::decode);
             let is_ruled_out = outline
                 .as_ref()
@@ -250,16 +257,13 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
             };
             met.push(Met {
                 advert,
-                is_exact: !is_around,
                 is_ruled_out,
                 agreements,
             });
         }
-        fullest = fullest.max(met.len() - before);
+        fullest = fullest.max(under_key);
     }
-    // If an advert was found under both kinds of key, the entry that is not `is_exact` is kept: it counts as around.
-    met.sort_unstable_by_key(|one| (one.advert, one.is_exact));
-    met.dedup_by_key(|one| one.advert);
+    met.sort_unstable_by_key(|one| one.advert);
     met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
     let near = met.iter().filter(|one| !one.is_ruled_out);
     Ok(Nearby {
@@ -276,11 +280,9 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
 struct Met {
     /// The advert.
     advert: i64,
-    /// Whether it was found by price and area alone, and may be elsewhere.
-    is_exact: bool,
     /// Whether its outline rules it out.
     is_ruled_out: bool,
-    /// How its values agree; empty for an advert that may be elsewhere.
+    /// How its values agree; empty for an advert that was found by price and area alone and may be elsewhere.
     agreements: Agreements,
 }
 

@@ -228,7 +228,12 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     if first == BAR && is_town_of_bar(before_number) {
         return None;
     }
-    let mut words = OTHER_CLASS_WORDS.iter().chain(&LEADING_CLASS_WORDS);
+    // In a later sentence or line, a restaurant is near what is offered: `À vendre. Restaurant à deux pas`.
+    let is_end = |token: &Token| matches!(token, Token::Break | Token::Sign('.'));
+    let beginning = tokens.iter().take_while(|token| !is_end(token));
+    let is_beginning = beginning.filter_map(Token::word).any(|word| word == first);
+    let leading = LEADING_CLASS_WORDS.iter().filter(|_| is_beginning);
+    let mut words = OTHER_CLASS_WORDS.iter().chain(leading);
     let (_, class) = words.find(|(name, _)| *name == first)?;
     let is_dwelling = |token: &Token| dwelling_class(token).is_some();
     let is_between = |token: &&Token| match token {
@@ -395,6 +400,10 @@ mod tests {
             "CLASS_SHOP | salon esthetique",
             "CLASS_SHOP | Salon d’esthétique à céder",
             "none | Salon, cuisine, proche restaurant",
+            "none | À louer. Boulangerie et pharmacie à deux pas",
+            "none | À vendre\nRestaurant au coin de la rue",
+            "CLASS_FLAT | À vendre. Pharmacie à deux pas de ce T3 lumineux",
+            "CLASS_SHOP | À vendre : restaurant. Terrasse de 40 m²",
             "CLASS_FLAT | Bar-le-Duc T3 65 m²",
             "CLASS_SHOP | Bar sur la place",
             "none | Cave à vendre dans un bel immeuble",

@@ -1,6 +1,6 @@
 //! Reads places in French text: a postal code with its town, an arrondissement, a town with its department.
 
-use super::counts::is_any;
+use super::counts::{ORDINAL_ENDINGS, is_any};
 use super::tokens::{Token, tokens};
 use toise_geo::places::Place;
 use toise_geo::{communes, departments};
@@ -50,8 +50,12 @@ const CITIES: [(&str, u32, u32); 3] = [
     ("marseille", 13_000, 16),
 ];
 
-/// Returns the first place in a text: by postal code, otherwise by arrondissement, otherwise by department.
+/// Returns the first place in a text: by postal code, otherwise by arrondissement, otherwise by department. Of an
+/// arrondissement just before the postal code of another, as in `Marseille 13 (13001)`, only the city is certain.
 pub fn place(tokens: &[Token]) -> Option<TextPlace> {
+    if let Some(city) = (0..tokens.len()).find_map(|place| contradicted(tokens, place)) {
+        return Some(city);
+    }
     let found = |read: fn(&[Token], usize) -> Option<TextPlace>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))
     };
@@ -148,10 +152,37 @@ fn arrondissement(tokens: &[Token], place: usize) -> Option<TextPlace> {
         .get(at)?
         .whole()
         .filter(|number| (1..=*count).contains(number))?;
+    // `Marseille (13)` has the department.
+    if number == base / 1_000 && is_in_brackets(tokens, at) {
+        return None;
+    }
     let is_counted = is_any(tokens.get(at + 1), &["pieces", "m2", "chambres"]);
     let code = (base + number).to_string();
     let commune = communes::find_by_postal_code_and_name(&code, name).filter(|_| !is_counted)?;
     Some(TextPlace::of_postal_code(&code, Some(commune)))
+}
+
+/// Returns the city without a code, if its arrondissement is just before the postal code of another arrondissement.
+fn contradicted(tokens: &[Token], place: usize) -> Option<TextPlace> {
+    let named = arrondissement(tokens, place)?;
+    let is_between = |token: &&Token| {
+        matches!(token, Token::Sign('-' | '(' | ','))
+            || token.is_any(&ORDINAL_ENDINGS)
+            || token.is("arrondissement")
+    };
+    let after = tokens[place + 1..].iter();
+    let mut numbers = after
+        .filter(|token| !is_between(token))
+        .map_while(|token| match token {
+            Token::Number(_, digits) => Some(digits),
+            _ => None,
+        });
+    let code = numbers.nth(1).filter(|code| code.len() == 5)?;
+    let (name, city) = (tokens[place].word()?, named.city?);
+    communes::names_other_arrondissement(code, &city).then(|| TextPlace {
+        city: communes::divided_city(name).map(|city| city.name.to_owned()),
+        ..TextPlace::default()
+    })
 }
 
 /// Reads `Bordeaux (33)`.
@@ -211,6 +242,10 @@ mod tests {
             ("à Saint-Denis (93200), proche RER", "93200 Saint-Denis"),
             ("Mende (48)", "no code Mende"),
             ("Trifouilly (48190)", "48190 no town"),
+            ("Marseille 13 (13001)", "no code Marseille"),
+            ("Paris 11e arrondissement, 75012 Paris", "no code Paris"),
+            ("Paris 16e (75116)", "75116 no town"),
+            ("Paris 11e, 75011 Paris", "75011 Paris 11e Arrondissement"),
         ] {
             let found = place(&tokens(text)).unwrap_or_else(|| panic!("{text}"));
             let code = found.postal_code.as_deref().unwrap_or("no code");
@@ -223,6 +258,7 @@ mod tests {
             "Paris 3 pièces",
             "01 23 45 67 89",
             "Bordeaux (1)",
+            "Marseille (13)",
         ] {
             assert_eq!(place(&tokens(text)), None, "{text}");
         }

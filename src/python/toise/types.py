@@ -3631,7 +3631,7 @@ class CandidatePair(TypedDict):
     verdict: Literal["same", "possible", "different"]
     """Verdict based on these two adverts alone; the other adverts may still keep the properties apart."""
     comparison: AdvertComparison
-    common: list[Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]]
+    common: list[Literal["place", "address", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "title", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]]
     """Fields with a value that is not compared because many homes share it."""
     contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
     """Contradictions: what cannot both be true of one home."""
@@ -3715,7 +3715,7 @@ class AdvertComparison(TypedDict):
 class AdvertComparisonEvidenceItem(TypedDict):
     """`AdvertComparisonEvidenceItem` of the contract."""
 
-    field: Literal["place", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]
+    field: Literal["place", "address", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "title", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]
     """What was compared."""
     found: str
     """What was found, in words."""
