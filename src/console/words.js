@@ -50,6 +50,8 @@ export const WORDS = {
   meant: ["Not surely found. Which place is meant?", "Adresse incertaine. Quel lieu est le bon ?"],
   bedrooms: ["Bedrooms", "Chambres"],
   loading: ["Loading…", "Chargement…"],
+  tryAgain: ["Try again", "Réessayer"],
+  notReloaded: ["This could not be refreshed and may be out of date.", "Ceci n’a pas pu être actualisé et n’est peut-être plus à jour."],
   csvSave: ["Save the rows as CSV", "Enregistrer les lignes en CSV"],
   csvCancel: ["Cancel the download", "Annuler le téléchargement"],
   csvFirst: ["Downloaded: {name}, the first {count} of {total} rows", "Téléchargé : {name}, les {count} premières lignes sur {total}"],

@@ -528,8 +528,17 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     alert.get_by_role("button", name="Save").click()
     alert = page.get_by_role("region", name="Flats near Bastille")
     expect(alert).to_contain_text("delivered", timeout=WAIT_MS)
+    # A list that cannot be loaded again stays, and a button tries once more.
+    refusal = {"error": {"code": 10002, "message": "not now"}}
+    page.route("**/search/alerts/all?*", lambda route: route.fulfill(status=422, json=refusal))
     alert.get_by_role("button", name="Pause").click()
+    failed = page.get_by_role("alert").filter(has_text="could not be refreshed")
+    expect(failed).to_contain_text("not now", timeout=WAIT_MS)
+    expect(page.get_by_role("button", name=re.compile("Flats near Bastille.*active"))).to_be_visible()
+    page.unroute_all(behavior="wait")
+    failed.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("button", name=re.compile("Flats near Bastille.*paused"))).to_be_visible(timeout=WAIT_MS)
+    expect(failed).to_have_count(0)
 
     # An alert on an area shows how many corners it has.
     corners = [[2.36, 48.85], [2.4, 48.85], [2.4, 48.87], [2.36, 48.87], [2.36, 48.85]]
