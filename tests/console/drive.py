@@ -550,6 +550,31 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.reload()
     expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
 
+    # After the first hundred alerts of a kind, a button loads more; the alert of a link is shown before that.
+    def alerts_of(route):
+        asked = urllib.parse.urlsplit(route.request.url)
+        if asked.path.endswith("/many-100"):
+            return route.fulfill(json={"data": listed_alert(100)})
+        skip = int(urllib.parse.parse_qs(asked.query)["skip"][0])
+        return route.fulfill(json={"data": [listed_alert(nth) for nth in range(skip, min(skip + 100, 101))]})
+
+    def listed_alert(nth):
+        return {"alert_id": f"many-{nth}", "search_name": f"Alert {nth}", "activated": True, "webhook_url": webhook,
+            "created_at": "2026-01-02T03:04:05Z", "search_query": {"filterProperty": {}}}
+
+    page.route(re.compile(r"/properties/search/alerts/(all\?|many-100$)"), alerts_of)
+    page.route(re.compile(r"/alerts/(history/)?many-100(/|\?)"), lambda route: route.fulfill(json={"data": []}))
+    page.goto(f"{address}/console/#/alerts?alert=many-100")
+    page.reload()
+    expect(page.get_by_role("region", name="Alert 100")).to_contain_text("Nothing has been sent yet", timeout=WAIT_MS)
+    listed = page.get_by_role("list", name="Alerts").get_by_role("listitem")
+    expect(listed.first).to_contain_text("Alert 100")
+    page.get_by_role("button", name="More", exact=True).click()
+    expect(page.get_by_role("button", name="More", exact=True)).to_have_count(0)
+    expect(listed.filter(has_text="Alert 100")).to_have_count(1)
+    expect(listed.first).to_contain_text("Alert 0")
+    page.unroute_all(behavior="wait")
+
     # The hostile advert is text.
     time.sleep(1.5)
     price = "f.price.latest.value"

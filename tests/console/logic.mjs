@@ -315,6 +315,28 @@ test("one thing has the singular, in French also none, and every counted thing h
   for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
 });
 
+test("alerts are listed page by page until each kind has ended", async () => {
+  const counts = { properties: 250, adverts: 100 };
+  const asked = [];
+  const { fetch } = globalThis;
+  globalThis.fetch = async (path) => {
+    const { pathname, searchParams } = new URL(path, "http://here");
+    const [, kind] = /protected\/(\w+)\//.exec(pathname);
+    const skip = Number(searchParams.get("skip"));
+    asked.push(`${kind} ${skip}`);
+    return Response.json({ data: Array.from({ length: Math.min(100, counts[kind] - skip) }, (_, nth) => ({ alert_id: `${kind}-${skip + nth}` })) });
+  };
+  const { alertsOf } = await import("../../src/console/alertlist.js");
+  const first = await alertsOf(1);
+  assert.deepEqual([first.alerts.length, first.hasMore], [200, true]);
+  assert.deepEqual([first.alerts[0], first.alerts[100]], [{ alert_id: "properties-0", kind: "properties" }, { alert_id: "adverts-0", kind: "adverts" }]);
+  asked.length = 0;
+  const all = await alertsOf(4);
+  assert.deepEqual([all.alerts.length, new Set(all.alerts.map((one) => one.alert_id)).size, all.hasMore], [350, 350, false]);
+  assert.deepEqual(asked, ["properties 0", "adverts 0", "properties 100", "adverts 100", "properties 200"], "a kind that has ended is not asked again");
+  globalThis.fetch = fetch;
+});
+
 test("every finding about the data folder has French words", async () => {
   const { MESSAGES, VALUES, findingText, inFrench } = await import("../../src/console/findings.js");
   const source = readFileSync(new URL("../../src/app/doctor/findings.rs", import.meta.url), "utf8").replace(/\\\n\s*/g, "");
