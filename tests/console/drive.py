@@ -251,6 +251,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(page).to_have_url(re.compile(r"f\.main_rooms\.min=3"))
     page.get_by_role("button", name="Remove").click()
     expect(page).not_to_have_url(re.compile(r"f\.main_rooms"))
+    # What follows the filter that went has the focus.
+    expect(page.get_by_role("button", name="Add filter")).to_be_focused()
     # Departments in place of hexagons, over the outlines.
     with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
         page.get_by_role("button", name="Departments").click()
