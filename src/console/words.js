@@ -208,6 +208,7 @@ export const WORDS = {
   reset: ["Reset", "Réinitialiser"],
   unknown: ["unknown", "inconnu"],
   default: ["default", "par défaut"],
+  unlimited: ["unlimited", "illimité"],
   entryAbout: ["French property data: sales, values, alerts.", "Données immobilières françaises : ventes, valeurs, alertes."],
   keyHint: ["The key stays in this session and is never part of an address.", "La clé reste dans cette session et n’apparaît jamais dans une adresse."],
   keyWhere: ["To make one:", "Pour en créer une :"],
