@@ -339,8 +339,12 @@ test("alerts are listed page by page until each kind has ended", async () => {
 
 test("every finding about the data folder has French words", async () => {
   const { MESSAGES, VALUES, findingText, inFrench } = await import("../../src/console/findings.js");
-  const source = readFileSync(new URL("../../src/app/doctor/findings.rs", import.meta.url), "utf8").replace(/\\\n\s*/g, "");
-  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok(source.includes(`"${text}"`), text);
+  const doctor = (name) => readFileSync(new URL(`../../src/app/doctor/${name}`, import.meta.url), "utf8").replace(/\\\n\s*/g, "");
+  const [source, module] = [doctor("findings.rs"), doctor("mod.rs")];
+  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok((source + module).includes(`"${text}"`), text);
+  const parts = /pub enum FaultyPart \{([^}]*)\}/.exec(module)[1].matchAll(/^ *(\w+),/gm);
+  for (const [, part] of parts) assert.match(inFrench("reason", part.toLowerCase()), /^(?!undefined).+ : reason$/, part);
+  assert.equal(inFrench("/data/a.parquet: has 10 bytes instead of 20", "table"), "un fichier d’une table manque ou est endommagé : /data/a.parquet a 10 octets au lieu de 20");
   for (const [, text] of source.split("#[cfg(test)]")[0].matchAll(/"((?:no |the |to try|sales were)[^"]{8,})"/g)) {
     // The first sentence is for a folder that does not exist, which no server has.
     assert.ok(text.startsWith("no data folder") || text in VALUES || MESSAGES.some(([message]) => message === text), text);
