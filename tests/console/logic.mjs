@@ -315,6 +315,21 @@ test("one thing has the singular, in French also none, and every counted thing h
   for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
 });
 
+test("the page names every module that its first drawing needs, and waits for no others", () => {
+  const folder = new URL("../../src/console/", import.meta.url);
+  const needed = new Set(["app.js"]);
+  for (const name of needed) {
+    if (name.startsWith("vendor/")) continue;
+    const text = readFileSync(new URL(name, folder), "utf8");
+    for (const [, path] of text.matchAll(/^(?:import|export) (?:[^;]*? from )?"([^"]+)";/gm)) needed.add(new URL(path, new URL(name, "http://here/")).pathname.slice(1));
+  }
+  const page = readFileSync(new URL("index.html", folder), "utf8");
+  const named = [...page.matchAll(/(?:modulepreload" href|module" src)="([^"]+)"/g)].map(([, path]) => path);
+  assert.deepEqual(named.sort(), [...needed].sort());
+  const styles = [...page.matchAll(/stylesheet" href="vendor\/[^"]+"(.*)>/g)].map(([, rest]) => rest.trim());
+  assert.deepEqual(styles, ['media="print"', 'media="print"'], "a library's style sheet would hold up the first drawing");
+});
+
 test("alerts are listed page by page until each kind has ended", async () => {
   const counts = { properties: 250, adverts: 100 };
   const asked = [];
