@@ -7,14 +7,36 @@ export const KINDS = {
   properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
   adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
 };
-/** Alerts listed of each kind. */
-const LISTED = 100;
+/** Alerts of a kind that are listed at once: as many as the API returns. */
+const PAGE = 100;
+const NOT_FOUND = 404;
 
-/** All alerts, each with its `kind`. */
-export async function allAlerts(signal, isQuiet = false) {
-  const all = Object.entries(KINDS).map(async ([kind, { base }]) => {
-    const { data } = await call("GET", `${base}/all?take=${LISTED}`, undefined, { signal, isQuiet });
-    return data.map((alert) => ({ ...alert, kind }));
-  });
-  return (await Promise.all(all)).flat();
+/** The first pages of the alerts of both kinds, each alert with its `kind`, and whether there are more. */
+export async function alertsOf(pages, signal, isQuiet = false) {
+  const alerts = [];
+  let kinds = Object.entries(KINDS);
+  for (let skip = 0; skip < pages * PAGE && kinds.length > 0; skip += PAGE) {
+    const asked = kinds.map(async ([kind, { base }]) => {
+      const { data } = await call("GET", `${base}/all?skip=${skip}&take=${PAGE}`, undefined, { signal, isQuiet });
+      return data.map((alert) => ({ ...alert, kind }));
+    });
+    const read = await Promise.all(asked);
+    alerts.push(...read.flat());
+    // A page that is not full is the last one of its kind.
+    kinds = kinds.filter((_, nth) => read[nth].length === PAGE);
+  }
+  return { alerts, hasMore: kinds.length > 0 };
+}
+
+/** The alert with an identifier and its `kind`; null if there is none. */
+export async function findAlert(id, signal) {
+  for (const [kind, { base }] of Object.entries(KINDS)) {
+    try {
+      const { data } = await call("GET", `${base}/${encodeURIComponent(id)}`, undefined, { signal, isQuiet: true });
+      return { ...data, kind };
+    } catch (error) {
+      if (error.status !== NOT_FOUND) throw error;
+    }
+  }
+  return null;
 }

@@ -2,7 +2,6 @@
 
 import { begin, may, onSession, resume, who } from "./api.js";
 import { language, onLanguage, word } from "./language.js";
-import { Palette } from "./palette.js";
 import { Waiting, html, render, useEffect, useLoaded, useState } from "./parts.js";
 import { Rail, screenName } from "./rail.js";
 import { Toasts, toast } from "./toasts.js";
@@ -59,6 +58,8 @@ function Console() {
   const [, redraw] = useState(0);
   const [address, setAddress] = useState(readAddress);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
+  // It is loaded after the first screen is drawn, and asked for again when it is opened, if that failed.
+  const palette = useLoaded(() => import("./palette.js"), [isPaletteOpen]);
   useEffect(() => {
     const again = () => redraw((round) => round + 1);
     const follow = () => { sayIfRefused(); setAddress(readAddress()); };
@@ -91,7 +92,7 @@ function Console() {
     <a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.getElementById("content").focus(); }}>${word("skip")}</a>
     <${Rail} screens=${offered()} screen=${screen} onSearch=${() => setPaletteOpen(true)} />
     <main id="content" tabindex="-1"><${Shown} key=${screen + language} screen=${screen} parameters=${parameters} set=${set} /></main>
-    ${isPaletteOpen && html`<${Palette} screens=${offered()} onClose=${() => setPaletteOpen(false)} />`}
+    ${isPaletteOpen && palette.value && html`<${palette.value.Palette} screens=${offered()} onClose=${() => setPaletteOpen(false)} />`}
     <${Toasts} /></div>`;
 }
 

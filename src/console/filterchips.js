@@ -3,7 +3,7 @@
 import { FIELD_NAMES } from "./fieldnames.js";
 import { cleared, isSet, parameter, spoken, spokenValue, summaryOf, unitOf } from "./filters.js";
 import { labelled, word } from "./language.js";
-import { Icon, Popover, Typed, html, useState } from "./parts.js";
+import { Icon, Popover, Typed, html, useEffect, useRef, useState } from "./parts.js";
 
 /** Chips of the usual fields and of those in use, and a button for the others that the console has a name for. `usual` are
     names of fields. */
@@ -13,9 +13,21 @@ export function FilterChips({ fields, usual, parameters, set }) {
   const order = (field) => (usual.indexOf(field.name) + usual.length + 1) % (usual.length + 1);
   const shown = fields.filter(isShown).sort((one, other) => order(one) - order(other));
   const others = fields.filter((field) => field.name in FIELD_NAMES && !isShown(field));
-  return html`<div class="chips" role="group" aria-label=${word("filters")}>
-    ${shown.map((field) => html`<${Chip} key=${field.name} isOpened=${added.at(-1) === field.name} field=${field} parameters=${parameters} set=${set}
-      onRemove=${() => { set(cleared(field)); setAdded(added.filter((one) => one !== field.name)); }} canRemove=${isSet(field, parameters) || added.includes(field.name)} />`)}
+  const chips = useRef(null);
+  // The place of the chip that was removed last: what follows it takes the focus.
+  const [removed, setRemoved] = useState(null);
+  useEffect(() => {
+    const buttons = chips.current.querySelectorAll(":scope > button");
+    if (removed) buttons[Math.min(removed.nth, buttons.length - 1)]?.focus();
+  }, [removed]);
+  const remove = (field, nth) => {
+    set(cleared(field));
+    setAdded(added.filter((one) => one !== field.name));
+    setRemoved({ nth });
+  };
+  return html`<div ref=${chips} class="chips" role="group" aria-label=${word("filters")}>
+    ${shown.map((field, nth) => html`<${Chip} key=${field.name} isOpened=${added.at(-1) === field.name} field=${field} parameters=${parameters} set=${set}
+      onRemove=${() => remove(field, nth)} canRemove=${isSet(field, parameters) || added.includes(field.name)} />`)}
     ${others.length > 0 && html`<${Popover} className="chip" label=${word("addFilter")} content="picker" button=${html`<${Icon} name="plus" small /><span>${word("addFilter")}</span>`}>
       ${(close) => html`<${Others} fields=${others} onPick=${(field) => { close(); setAdded([...added, field.name]); }} />`}<//>`}
   </div>`;

@@ -143,7 +143,8 @@ export function summaryOf(field, parameters) {
 /** Parameters without the filter of a field. */
 export const cleared = (field) => Object.fromEntries(named(field).map((name) => [name, ""]));
 
-const isRange = (value) => typeof value === "object" && value !== null && Object.keys(value).every((name) => ["min", "max", "from", "to"].includes(name));
+/** Whether a filter has bounds. An empty one has none. */
+const isRange = (value) => typeof value === "object" && /^((min|max|from|to),?)+$/.test(Object.keys(value).join());
 
 /** The corners of a GeoJSON area, whose rings repeat their first one at the end. */
 const cornersOf = (rings) => (typeof rings[0][0][0] === "number" ? rings.reduce((sum, ring) => sum + ring.length - 1, 0) : rings.reduce((sum, inner) => sum + cornersOf(inner), 0));
@@ -159,7 +160,7 @@ export function described(filters, path = []) {
     const [from, to] = [filters.min ?? filters.from, filters.max ?? filters.to].map((end) => (typeof end === "number" ? number(end, 2) : end && day(end)));
     return [[spoken(field.name), boundsText(from, to, typeof (filters.min ?? filters.max) === "number" ? unitOf(field) : "")]];
   }
-  if (Array.isArray(filters) && filters.every((one) => typeof one !== "object")) return [[spoken(field.name), filters.map((one) => spokenValue(one)).join(", ")]];
+  if (Array.isArray(filters) && filters.length > 0 && filters.every((one) => typeof one !== "object")) return [[spoken(field.name), filters.map((one) => spokenValue(one)).join(", ")]];
   if (Array.isArray(filters)) return filters.flatMap((one) => described(one, path));
   if (typeof filters === "object") return Object.entries(filters).flatMap(([name, inner]) => described(inner, [...path, name]));
   return [[spoken(field.name), spokenValue(String(filters))]];

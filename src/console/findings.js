@@ -2,12 +2,13 @@
 
 import { language } from "./language.js";
 
-/** French for every message in src/app/doctor/findings.rs, the more exact ones first; a test compares the two. Names in braces stand for
-    values. */
+/** French for every message in src/app/doctor/, the more exact ones first; a test compares the two. Names in braces stand for values. */
 export const MESSAGES = [
   ["the disk has {free} MiB free, and a server writes nothing below {least} MiB (server.disk_free_min_mib)",
     "le disque a {free} Mio libres, et un serveur n’écrit rien en dessous de {least} Mio (server.disk_free_min_mib)"],
   ["{reason}; a server rebuilds the index", "{reason} ; un serveur reconstruit l’index"],
+  ["{shown}: has {found} bytes instead of {expected}", "{shown} a {found} octets au lieu de {expected}"],
+  ["{file} is missing; restore a backup", "{file} manque ; restaurez une sauvegarde"],
   ["the folder is empty: import the open data of a department", "le dossier est vide : importez les données ouvertes d’un département"],
   ["to try it without downloads, serve invented data", "pour essayer sans téléchargement, servez des données inventées"],
   ["the sales are invented, at least in part; keep real data in a folder of its own", "les ventes sont inventées, au moins en partie ; gardez les vraies données dans leur propre dossier"],
@@ -35,14 +36,23 @@ export const VALUES = {
   "no home can be found by its address": "aucun bien ne peut être trouvé par son adresse",
 };
 
+/** French for what is damaged. The reason that follows may be that of a library or of the operating system, in English. */
+const DAMAGED = {
+  table: "un fichier d’une table manque ou est endommagé",
+  addresses: "l’index des adresses est illisible",
+  model: "le modèle est illisible",
+  store: "la base des comptes, des clés, des annonces et des alertes est illisible",
+};
+
 /** The values of a message that a template fits; null if it does not. */
 function valuesOf(template, message) {
   const pattern = template.split(/\{(\w+)\}/).map((part, nth) => (nth % 2 ? `(?<${part}>.+)` : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))).join("");
   return new RegExp(`^${pattern}$`, "s").exec(message)?.groups ?? (template === message ? {} : null);
 }
 
-/** French for a message; the message itself if it is unknown. */
-export function inFrench(message) {
+/** French for a message, after what is `damaged`, if something is; the message itself if it is unknown. */
+export function inFrench(message, damaged) {
+  if (damaged) return `${DAMAGED[damaged]} : ${inFrench(message)}`;
   for (const [template, french] of MESSAGES) {
     const values = valuesOf(template, message);
     if (values) return french.replace(/\{(\w+)\}/g, (_, name) => VALUES[values[name]] ?? values[name]);
@@ -51,7 +61,7 @@ export function inFrench(message) {
 }
 
 /** The message of a finding as a sentence. */
-export function findingText({ message }) {
-  const said = language === "fr" ? inFrench(message).replace(/ (?=[:;])/g, "\u00a0") : message;
+export function findingText({ message, damaged }) {
+  const said = language === "fr" ? inFrench(message, damaged).replace(/ (?=[:;])/g, "\u00a0") : message;
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;
 }

@@ -8,7 +8,9 @@ import { featureLayers, showLayers } from "./featurelayers.js";
 import { counted, euros, number, perM2, word } from "./language.js";
 import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
-import { useTheme } from "./theme.js";
+import { applyStyles, useTheme } from "./theme.js";
+
+applyStyles("vendor/maplibre-gl.css");
 
 const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
 /** Room around what is brought into view, pixels. */

@@ -1,6 +1,6 @@
 /** The palette (Ctrl-K): goes to a screen, an address, a commune or an alert, or runs a command, by what is typed. */
 
-import { allAlerts } from "./alertlist.js";
+import { alertsOf } from "./alertlist.js";
 import { end, may } from "./api.js";
 import { switchLanguage, word } from "./language.js";
 import { Icon, html, useEffect, useLoaded, useRef, useState } from "./parts.js";
@@ -31,7 +31,7 @@ export function Palette({ screens, onClose }) {
   const [nth, setNth] = useState(0);
   const place = useRef(null);
   const places = useCompletions(text);
-  const alerts = useLoaded((signal) => (may("alerts") ? allAlerts(signal, true) : Promise.resolve([])), []);
+  const alerts = useLoaded(async (signal) => (may("alerts") ? alertsOf(1, signal, true) : null), []);
   useEffect(() => {
     place.current.showModal();
     place.current.querySelector("input").focus();
@@ -45,7 +45,7 @@ export function Palette({ screens, onClose }) {
   const groups = [
     [word("screens"), matching(screens.map((name) => [name, screenName(name), go(name)]))],
     [word("places"), canOpen ? places.map((one) => [placeIcon(one), one.properties.label, opens(one), context(one)]) : []],
-    [word("alerts"), text.trim() ? matching((alerts.value ?? []).map((one) => ["alerts", one.search_name, go("alerts", { alert: one.alert_id })])) : []],
+    [word("alerts"), text.trim() ? matching((alerts.value?.alerts ?? []).map((one) => ["alerts", one.search_name, go("alerts", { alert: one.alert_id })])) : []],
     [word("commands"), matching(commands)],
   ].filter(([, list]) => list.length > 0);
   const all = groups.flatMap(([, list]) => list);

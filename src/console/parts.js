@@ -9,8 +9,8 @@ export { Icon } from "./icons.js";
 
 /**
  * Runs an asynchronous function when its dependencies change, and gives what it returned, its error, and a function that
- * runs it again. The former value stays until the next one arrives. A result that arrives after a newer question is dropped,
- * and its request is cancelled.
+ * runs it again. The former value stays until the next one arrives, also if running it again fails; an error for other
+ * dependencies replaces it. A result that arrives after a newer question is dropped, and its request is cancelled.
  */
 export function useLoaded(load, dependencies) {
   const [state, setState] = useState({ isLoading: true });
@@ -19,8 +19,9 @@ export function useLoaded(load, dependencies) {
     const asked = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));
     load(asked.signal).then(
-      (value) => asked.signal.aborted || setState({ value }),
-      (error) => asked.signal.aborted || setState({ error }),
+      (value) => asked.signal.aborted || setState({ value, answers: dependencies }),
+      (error) => asked.signal.aborted || setState(({ value, answers }) =>
+        (answers?.every((one, nth) => Object.is(one, dependencies[nth])) ? { value, answers, error } : { error })),
     );
     return () => asked.abort();
   }, [...dependencies, round]);
@@ -55,11 +56,13 @@ export const Skeleton = ({ lines = 4 }) => html`<div class="skeleton" role="prog
 export const Note = ({ kind = "info", children, role }) => html`<div class="note ${kind}" role=${role}>
   <${Icon} name=${kind === "info" ? "info" : "warn"} /><div>${children}</div></div>`;
 
-/** What replaces a result that is not there: that it loads, or why it failed. */
+/** Why something could not be loaded, or loaded again, with a button that tries it once more. */
+const Failed = ({ of }) => html`<${Note} kind="bad" role="alert"><span>${of.value ? `${word("notReloaded")} ` : ""}${of.error.message}</span>
+  ${of.again && html`<div><button type="button" class="compact" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.again}>${word("tryAgain")}</button></div>`}<//>`;
+
+/** What stands in for a result that is not there: that it loads, or why it failed; also why one could not be loaded again. */
 export const Waiting = ({ of, lines }) =>
-  of.error
-    ? html`<${Note} kind="bad" role="alert">${of.error.message}<//>`
-    : of.isLoading && !of.value && html`<${Skeleton} lines=${lines} />`;
+  of.error ? html`<${Failed} of=${of} />` : of.isLoading && !of.value && html`<${Skeleton} lines=${lines} />`;
 
 /** A screen or list without content: what it is for, and the button that starts it. */
 export const Empty = ({ icon, title, text, children }) => html`<div class="empty">

@@ -3,7 +3,9 @@
 import uPlot from "./vendor/uplot.mjs";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { day, euros, number, short, tick, word } from "./language.js";
-import { colours, useTheme } from "./theme.js";
+import { applyStyles, colours, useTheme } from "./theme.js";
+
+applyStyles("vendor/uplot.css");
 
 const COLOURS = ["--accent", "--second", "--third"];
 const HEIGHT = 200;

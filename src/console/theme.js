@@ -35,6 +35,11 @@ export function useTheme() {
   return theme;
 }
 
+/** Applies a style sheet that the page loads without waiting for it. It keeps its place before those of the console. */
+export function applyStyles(path) {
+  document.querySelector(`link[href="${path}"]`).media = "all";
+}
+
 /** Reads colours of the style sheet, such as `--accent`, as a canvas takes them. */
 export function colours(...names) {
   const probe = document.body.appendChild(document.createElement("i"));

@@ -251,6 +251,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(page).to_have_url(re.compile(r"f\.main_rooms\.min=3"))
     page.get_by_role("button", name="Remove").click()
     expect(page).not_to_have_url(re.compile(r"f\.main_rooms"))
+    # What follows the filter that went has the focus.
+    expect(page.get_by_role("button", name="Add filter")).to_be_focused()
     # Departments in place of hexagons, over the outlines.
     with page.expect_response(lambda answer: "/tiles/dvf/" in answer.url and "by=areas" in answer.url) as tiles:
         page.get_by_role("button", name="Departments").click()
@@ -544,8 +546,17 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     alert.get_by_role("button", name="Save").click()
     alert = page.get_by_role("region", name="Flats near Bastille")
     expect(alert).to_contain_text("delivered", timeout=WAIT_MS)
+    # A list that cannot be loaded again stays, and a button tries once more.
+    refusal = {"error": {"code": 10002, "message": "not now"}}
+    page.route("**/search/alerts/all?*", lambda route: route.fulfill(status=422, json=refusal))
     alert.get_by_role("button", name="Pause").click()
+    failed = page.get_by_role("alert").filter(has_text="could not be refreshed")
+    expect(failed).to_contain_text("not now", timeout=WAIT_MS)
+    expect(page.get_by_role("button", name=re.compile("Flats near Bastille.*active"))).to_be_visible()
+    page.unroute_all(behavior="wait")
+    failed.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("button", name=re.compile("Flats near Bastille.*paused"))).to_be_visible(timeout=WAIT_MS)
+    expect(failed).to_have_count(0)
 
     # An alert on an area shows how many corners it has.
     corners = [[2.36, 48.85], [2.4, 48.85], [2.4, 48.87], [2.36, 48.87], [2.36, 48.85]]
@@ -556,6 +567,31 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
     page.reload()
     expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
+
+    # After the first hundred alerts of a kind, a button loads more; the alert of a link is shown before that.
+    def alerts_of(route):
+        asked = urllib.parse.urlsplit(route.request.url)
+        if asked.path.endswith("/many-100"):
+            return route.fulfill(json={"data": listed_alert(100)})
+        skip = int(urllib.parse.parse_qs(asked.query)["skip"][0])
+        return route.fulfill(json={"data": [listed_alert(nth) for nth in range(skip, min(skip + 100, 101))]})
+
+    def listed_alert(nth):
+        return {"alert_id": f"many-{nth}", "search_name": f"Alert {nth}", "activated": True, "webhook_url": webhook,
+            "created_at": "2026-01-02T03:04:05Z", "search_query": {"filterProperty": {}}}
+
+    page.route(re.compile(r"/properties/search/alerts/(all\?|many-100$)"), alerts_of)
+    page.route(re.compile(r"/alerts/(history/)?many-100(/|\?)"), lambda route: route.fulfill(json={"data": []}))
+    page.goto(f"{address}/console/#/alerts?alert=many-100")
+    page.reload()
+    expect(page.get_by_role("region", name="Alert 100")).to_contain_text("Nothing has been sent yet", timeout=WAIT_MS)
+    listed = page.get_by_role("list", name="Alerts").get_by_role("listitem")
+    expect(listed.first).to_contain_text("Alert 100")
+    page.get_by_role("button", name="More", exact=True).click()
+    expect(page.get_by_role("button", name="More", exact=True)).to_have_count(0)
+    expect(listed.filter(has_text="Alert 100")).to_have_count(1)
+    expect(listed.first).to_contain_text("Alert 0")
+    page.unroute_all(behavior="wait")
 
     # The hostile advert is text.
     time.sleep(1.5)
@@ -885,7 +921,16 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     row.get_by_role("button", name="Change").click()
     changing = desk.get_by_role("dialog", name="Change: reader")
     changing.get_by_label("Rate").fill("7")
+    changing.get_by_label("Calls a month").fill("9")
     changing.get_by_role("button", name="Save").click()
+    expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
+    expect(row.get_by_role("cell", name="9", exact=True)).to_be_visible()
+    # A quota that is left empty is none.
+    row.get_by_role("button", name="Change").click()
+    expect(changing.get_by_label("Calls a month")).to_have_value("9")
+    changing.get_by_label("Calls a month").fill("")
+    changing.get_by_role("button", name="Save").click()
+    expect(row.get_by_role("cell", name="∞", exact=True)).to_be_visible()
     expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
     look(desk, "keys", faults)
     row.get_by_role("button", name="Revoke").click()

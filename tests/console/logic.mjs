@@ -316,10 +316,51 @@ test("one thing has the singular, in French also none, and every counted thing h
   for (const name of names) for (const form of ["one", "many"]) assert.equal(WORDS[`${name}.${form}`]?.filter(Boolean).length, 2, `${name}.${form}`);
 });
 
+test("the page names every module that its first drawing needs, and waits for no others", () => {
+  const folder = new URL("../../src/console/", import.meta.url);
+  const needed = new Set(["app.js"]);
+  for (const name of needed) {
+    if (name.startsWith("vendor/")) continue;
+    const text = readFileSync(new URL(name, folder), "utf8");
+    for (const [, path] of text.matchAll(/^(?:import|export) (?:[^;]*? from )?"([^"]+)";/gm)) needed.add(new URL(path, new URL(name, "http://here/")).pathname.slice(1));
+  }
+  const page = readFileSync(new URL("index.html", folder), "utf8");
+  const named = [...page.matchAll(/(?:modulepreload" href|module" src)="([^"]+)"/g)].map(([, path]) => path);
+  assert.deepEqual(named.sort(), [...needed].sort());
+  const styles = [...page.matchAll(/stylesheet" href="vendor\/[^"]+"(.*)>/g)].map(([, rest]) => rest.trim());
+  assert.deepEqual(styles, ['media="print"', 'media="print"'], "a library's style sheet would hold up the first drawing");
+});
+
+test("alerts are listed page by page until each kind has ended", async () => {
+  const counts = { properties: 250, adverts: 100 };
+  const asked = [];
+  const { fetch } = globalThis;
+  globalThis.fetch = async (path) => {
+    const { pathname, searchParams } = new URL(path, "http://here");
+    const [, kind] = /protected\/(\w+)\//.exec(pathname);
+    const skip = Number(searchParams.get("skip"));
+    asked.push(`${kind} ${skip}`);
+    return Response.json({ data: Array.from({ length: Math.min(100, counts[kind] - skip) }, (_, nth) => ({ alert_id: `${kind}-${skip + nth}` })) });
+  };
+  const { alertsOf } = await import("../../src/console/alertlist.js");
+  const first = await alertsOf(1);
+  assert.deepEqual([first.alerts.length, first.hasMore], [200, true]);
+  assert.deepEqual([first.alerts[0], first.alerts[100]], [{ alert_id: "properties-0", kind: "properties" }, { alert_id: "adverts-0", kind: "adverts" }]);
+  asked.length = 0;
+  const all = await alertsOf(4);
+  assert.deepEqual([all.alerts.length, new Set(all.alerts.map((one) => one.alert_id)).size, all.hasMore], [350, 350, false]);
+  assert.deepEqual(asked, ["properties 0", "adverts 0", "properties 100", "adverts 100", "properties 200"], "a kind that has ended is not asked again");
+  globalThis.fetch = fetch;
+});
+
 test("every finding about the data folder has French words", async () => {
   const { MESSAGES, VALUES, findingText, inFrench } = await import("../../src/console/findings.js");
-  const source = readFileSync(new URL("../../src/app/doctor/findings.rs", import.meta.url), "utf8").replace(/\\\n\s*/g, "");
-  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok(source.includes(`"${text}"`), text);
+  const doctor = (name) => readFileSync(new URL(`../../src/app/doctor/${name}`, import.meta.url), "utf8").replace(/\\\n\s*/g, "");
+  const [source, module] = [doctor("findings.rs"), doctor("mod.rs")];
+  for (const text of [...MESSAGES.map(([message]) => message), ...Object.keys(VALUES)]) assert.ok((source + module).includes(`"${text}"`), text);
+  const parts = /pub enum FaultyPart \{([^}]*)\}/.exec(module)[1].matchAll(/^ *(\w+),/gm);
+  for (const [, part] of parts) assert.match(inFrench("reason", part.toLowerCase()), /^(?!undefined).+ : reason$/, part);
+  assert.equal(inFrench("/data/a.parquet: has 10 bytes instead of 20", "table"), "un fichier d’une table manque ou est endommagé : /data/a.parquet a 10 octets au lieu de 20");
   for (const [, text] of source.split("#[cfg(test)]")[0].matchAll(/"((?:no |the |to try|sales were)[^"]{8,})"/g)) {
     // The first sentence is for a folder that does not exist, which no server has.
     assert.ok(text.startsWith("no data folder") || text in VALUES || MESSAGES.some(([message]) => message === text), text);

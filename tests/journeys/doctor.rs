@@ -114,6 +114,14 @@ fn what_does_not_work_is_a_problem_and_an_exit_code() {
     assert_eq!(code, Some(1), "{examined}");
     let first = &examined["findings"][0];
     assert_eq!(first["severity"], "problem", "{examined}");
+    let mut damaged: Vec<&str> = examined["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|one| one["damaged"].as_str())
+        .collect();
+    damaged.sort_unstable();
+    assert_eq!(damaged, ["model", "table"], "{examined}");
     let check = command_of(&examined, "lake/_dpe").unwrap();
     assert!(check.starts_with("toise check"), "{check}");
     let train = command_of(&examined, "models/current.json").unwrap();

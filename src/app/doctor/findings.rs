@@ -40,6 +40,9 @@ pub struct Finding {
     /// The command to run, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// What cannot be read, if that is the finding; the message is then the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<FaultyPart>,
 }
 
 /// Collects findings about one data folder.
@@ -64,6 +67,7 @@ impl Findings<'_> {
             severity,
             message,
             command,
+            damaged: None,
         });
     }
 }
@@ -129,16 +133,22 @@ fn disk(findings: &mut Findings<'_>, examined: &Examination, config: &Config) {
 
 fn fault_found(findings: &mut Findings<'_>, fault: &Fault, is_replica: bool) {
     let reason = &fault.reason;
-    match (fault.part, fault.table) {
+    let (message, command) = match (fault.part, fault.table) {
         (FaultyPart::Table, Some("properties" | "adverts")) if !is_replica => {
-            findings.problem(reason.clone(), "compact --rebuild");
+            (reason.clone(), "compact --rebuild")
         }
-        (FaultyPart::Model, _) if !is_replica => findings.problem(reason.clone(), "train"),
+        (FaultyPart::Model, _) if !is_replica => (reason.clone(), "train"),
         (FaultyPart::Addresses, _) if !is_replica => {
-            findings.problem(format!("{reason}; a server rebuilds the index"), "serve");
+            (format!("{reason}; a server rebuilds the index"), "serve")
         }
-        _ => findings.problem(reason.clone(), "check"),
-    }
+        _ => (reason.clone(), "check"),
+    };
+    findings.found.push(Finding {
+        severity: Severity::Problem,
+        message,
+        command: Some(command_line(findings.data, command)),
+        damaged: Some(fault.part),
+    });
 }
 
 /// Adds what is missing or old among sales, diagnostics and addresses.
@@ -151,6 +161,7 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
             severity: Severity::Advice,
             message: message.to_owned(),
             command: Some(format!("toise {START} --data ./toise-48")),
+            damaged: None,
         });
     }
     if ["dvf", "dpe", "ban"].iter().all(|name| {

@@ -131,11 +131,17 @@ struct Fault {
     reason: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FaultyPart {
+/// A part of a data folder that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FaultyPart {
+    /// Files of a table.
     Table,
+    /// The index of addresses.
     Addresses,
+    /// The model of the estimator.
     Model,
+    /// Accounts, keys, adverts and alerts.
     Store,
 }
 
@@ -231,6 +237,7 @@ pub(crate) fn log_findings(data: &Path, config: &Config, opened: Option<&Store>)
             severity,
             message,
             command,
+            ..
         } = finding;
         let command = command.unwrap_or_default();
         match severity {
@@ -307,7 +314,8 @@ fn store_state(
 ) -> Result<Option<StoreState>, String> {
     // Opening the remaining file would hide that the store is gone. A missing ledger is refused if there are keys.
     if let Some(lost) = Store::lost_file(data).filter(|_| !Store::exists(data)) {
-        return Err(format!("{} is missing; restore a backup", lost.display()));
+        let file = lost.display();
+        return Err(format!("{file} is missing; restore a backup"));
     }
     let read = |store: &Store| -> store::Result<StoreState> {
         let keys = keys::list(store)?;

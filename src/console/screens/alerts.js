@@ -1,10 +1,10 @@
 /** Alerts: saved searches whose new matches go to a webhook. The list, and one alert followed to what its receiver answered. */
 
-import { KINDS, allAlerts } from "../alertlist.js";
+import { KINDS, alertsOf, findAlert } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, counted, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useLoaded, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useLoaded, useRef, useRepeated, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
@@ -26,10 +26,20 @@ const hostOf = (address) => {
 };
 
 export function Alerts({ parameters, set }) {
-  const alerts = useLoaded((signal) => allAlerts(signal), []);
-  const open = (alert) => set({ alert: alert.alert_id, new: "" }, true);
-  const list = alerts.value ?? [];
+  const pages = useRef(1);
+  const alerts = useLoaded((signal) => alertsOf(pages.current, signal), []);
+  const { alerts: listed = [], hasMore } = alerts.value ?? {};
+  // The alert of the address, such as one that was just made, may be on a later page.
+  const isApart = Boolean(parameters.alert && hasMore) && !listed.some((alert) => alert.alert_id === parameters.alert);
+  const apart = useLoaded(async (signal) => (isApart ? findAlert(parameters.alert, signal) : null), [isApart && parameters.alert, alerts.value]);
+  const list = isApart && apart.value?.alert_id === parameters.alert ? [apart.value, ...listed] : listed;
   const chosen = list.find((alert) => alert.alert_id === parameters.alert);
+  const open = (alert) => set({ alert: alert.alert_id, new: "" }, true);
+  const next = () => {
+    if (alerts.isLoading) return;
+    if (!alerts.error) pages.current += 1;
+    alerts.again();
+  };
   const create = () => set({ new: 1, alert: "" }, true);
   if (parameters.new) {
     return html`<div class="page"><${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} /></div>`;
@@ -40,9 +50,10 @@ export function Alerts({ parameters, set }) {
     ${alerts.value && list.length === 0 && html`<div class="card"><${Empty} icon="alerts" title=${word("alertsEmpty")} text=${word("alertsEmptyText")}>
       <button type="button" onClick=${create}>${word("alertsStart")}</button><//></div>`}
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>
-      <ul class="choices" aria-label=${word("alerts")}>${list.map((alert) => html`<li key=${alert.alert_id}><button type="button" class="choice" aria-pressed=${String(alert === chosen)} onClick=${() => open(alert)}>
+      <div><ul class="choices" aria-label=${word("alerts")}>${list.map((alert) => html`<li key=${alert.alert_id}><button type="button" class="choice" aria-pressed=${String(alert === chosen)} onClick=${() => open(alert)}>
         <span class="row spread"><b>${alert.search_name}</b><${Badge} kind=${alert.activated ? "good dot" : "dot"}>${word(alert.activated ? "active" : "paused")}<//></span>
         <span class="quiet">${word(alert.kind)} · ${hostOf(alert.webhook_url)}</span><span class="quiet">${word("alertCreated")} ${day(alert.created_at)}</span></button></li>`)}</ul>
+        ${hasMore && html`<button type="button" class="more" aria-busy=${String(Boolean(alerts.isLoading))} onClick=${next}>${word("more")}</button>`}</div>
       ${chosen ? html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />` : html`<div class="card placeholder"><${Empty} icon="alerts" title=${word("chooseAlert")} /></div>`}
     </div>`}
   </div>`;
@@ -96,6 +107,7 @@ function Followed({ alert, onChange }) {
       <p class="quiet"><small>${counted("attemptsMade", one.attempts)}${one.last_error ?? one.last_status ? ` · ${labelled(word("answer"), one.last_error ?? one.last_status)}` : ""}</small></p>
       <${Json} of=${one} /></li>`)}</ol>
     <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)})` : ""}</h3>
+    <${Waiting} of=${history} />
     ${history.value && matches.length === 0 && html`<p class="quiet">${word("noMatches")}</p>`}
     <ul>${matches.slice(0, 20).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>
     <${Json} of=${alert} />

@@ -7,16 +7,19 @@ import { attempt, copy } from "../toasts.js";
 
 const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
-/** Limits of a key: name in the contract and word. */
-const LIMITS = [["rate", "rate"], ["monthly_quota", "quota"], ["max_concurrent_estimates", "concurrent"]];
+/** The limit that a key may be without. */
+const QUOTA = "monthly_quota";
+/** Limits of a key: name in the contract, word, and the least. */
+const LIMITS = [["rate", "rate", 1], [QUOTA, "quota", 0], ["max_concurrent_estimates", "concurrent", 1]];
 
 const list = (path) => (signal) => call("GET", `${ADMIN}/${path}`, undefined, { signal, isQuiet: true });
 
 /** Whole numbers of the limits that a form names; those left empty are left out. */
 const limitsOf = (of) => Object.fromEntries(LIMITS.map(([name]) => [name, of.get(name)]).filter(([, given]) => given).map(([name, given]) => [name, Number(given)]));
 
-const LimitFields = ({ of = {} }) => html`<div class="columns">${LIMITS.map(([name, label]) => html`<${Field} label=${word(label)}>
-  <input type="number" min="0" name=${name} defaultValue=${of[name] ?? ""} placeholder=${word("default")} /><//>`)}</div>`;
+/** The limits of a new key, which has defaults, or of the key `of`. */
+const LimitFields = ({ of }) => html`<div class="columns">${LIMITS.map(([name, label, least]) => html`<${Field} label=${word(label)}>
+  <input type="number" min=${least} name=${name} required=${Boolean(of) && name !== QUOTA} defaultValue=${of?.[name] ?? ""} placeholder=${word(!of ? "default" : name === QUOTA ? "unlimited" : "")} /><//>`)}</div>`;
 
 const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend><div class="scopes">${SCOPES.map((scope) => html`<label class="check">
   <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> <span>${scope}</span></label>`)}</div></fieldset>`;
@@ -66,7 +69,7 @@ export function Keys() {
   const change = submit(async (of) => {
     // Grants of single endpoints have no box: they stay.
     const single = opened.grants.filter((grant) => !SCOPES.includes(grant));
-    await call("PATCH", `${ADMIN}/keys/${opened.key_id}`, { grants: [...of.getAll("scope"), ...single], ...limitsOf(of) });
+    await call("PATCH", `${ADMIN}/keys/${opened.key_id}`, { grants: [...of.getAll("scope"), ...single], [QUOTA]: null, ...limitsOf(of) });
   });
   const revoke = (key) => confirm(word("revokeAsk", { name: key.name ?? key.key_id })) && attempt(async () => {
     await call("DELETE", `${ADMIN}/keys/${key.key_id}`);
@@ -82,7 +85,7 @@ export function Keys() {
     ${keys.value && html`<${Table} rows=${keys.value.data} columns=${[
       [word("name"), (key) => html`<b>${key.name ?? key.key_id.slice(0, 8)}</b><br /><small class="quiet"><code>${key.prefix}…</code><br />${nameOf.get(key.account_id)} · ${word(`kind.${key.kind}`)}</small>`],
       [word("scopes"), (key) => html`<span class="chips small">${key.grants.map((grant) => html`<${Badge} kind=${grant === "admin" ? "warn" : ""}>${grant}<//>`)}</span>`], [word("rate"), (key) => number(key.rate), true],
-      [word("quota"), (key) => (key.monthly_quota === undefined ? "∞" : number(key.monthly_quota)), true],
+      [word("quota"), (key) => (key[QUOTA] === undefined ? "∞" : number(key[QUOTA])), true],
       [word("lastUsed"), (key) => html`<span class="nowrap">${ago(key.last_used_at) || "–"}</span>`], [word("expires"), (key) => html`<span class="nowrap">${day(key.expires_at) || "–"}</span>`], ["", acts]]} />`}
     ${opened === "new" && html`<${Sheet} title=${word("newKeyShort")} act=${word("create")} fault=${fault} onClose=${close} onSubmit=${create}>
       <div class="columns"><${Field} label=${word("name")}><input name="name" required /><//>

@@ -220,7 +220,7 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
   useEffect(() => {
     if (!list.current?.matches(":hover")) list.current?.querySelector(".lit")?.scrollIntoView({ block: "nearest" });
   }, [lit]);
-  const cursor = more.cursor === undefined ? first.value?.cursor : more.cursor;
+  const cursor = first.value && (more.cursor === undefined ? first.value.cursor : more.cursor);
   const [isBusy, setBusy] = useState(false);
   const newest = useRef(asked);
   newest.current = asked;

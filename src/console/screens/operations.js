@@ -3,7 +3,7 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, Note, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useRepeated, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
@@ -19,40 +19,43 @@ const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
 
-/** Parts of the screen by the readings of the metrics and why the last one failed, of which operators see all and others their credits. */
+/** What waits for the first reading of the metrics, or says that there is no newer one. */
+const Awaited = ({ of }) => (of.value ? html`<${Waiting} of=${of} />` : html`<div class="card"><${Waiting} of=${of} lines=${6} /></div>`);
+
+/** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
-  health: (readings, error) => html`<${Health} readings=${readings} error=${error} /><${Findings} />`, usage: () => html`<${Usage} />`,
-  data: (readings, error) => html`${readings.length > 0 ? html`<${Tables} reading=${readings.at(-1)} />` : html`<div class="card"><${Waiting} of=${{ error, isLoading: true }} lines=${6} /></div>`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value} />`}<${Findings} />`, usage: () => html`<${Usage} />`,
+  data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
-/** Readings of the metrics while an operator looks, and why the last one failed; none for others. */
+/** Readings of the metrics while an operator looks; none for others. */
 function useReadings() {
-  const [readings, setReadings] = useState([]);
+  const kept = useRef([]);
   const asked = useLoaded(async (signal) => {
-    if (!may("admin")) return;
+    if (!may("admin")) return null;
     const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { signal, isQuiet: true });
-    const next = reading(await answer.text());
-    setReadings((before) => [...before, next].slice(-READINGS_MAX));
+    kept.current = [...kept.current, reading(await answer.text())].slice(-READINGS_MAX);
+    return kept.current;
   }, []);
   useRepeated({ ...asked, isLoading: asked.isLoading || !may("admin") }, METRICS_MS);
-  return [readings, asked.error];
+  return asked;
 }
 
 export function Operations({ parameters, set }) {
-  const [readings, error] = useReadings();
+  const asked = useReadings();
   const names = may("admin") ? Object.keys(PARTS) : ["usage"];
   const shown = names.includes(parameters.part) ? parameters.part : names[0];
   return html`<div class="page">
     <${Head} title=${word(may("admin") ? "operations" : "usage")} about=${word(may("admin") ? "operationsAbout" : "usageAbout")}>
       ${names.length > 1 && html`<${Segments} label=${word("operations")} value=${shown} onChange=${(part) => set({ part }, true)} values=${names.map((name) => [name, word(`part.of.${name}`)])} />`}<//>
-    <${NotRefreshed} reading=${readings.at(-1)} />
-    ${PARTS[shown](readings, error)}</div>`;
+    <${NotRefreshed} reading=${asked.value?.at(-1)} />
+    ${PARTS[shown](asked)}</div>`;
 }
 
 const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-function Health({ readings, error }) {
+function Health({ readings }) {
   const [version, setVersion] = useState("");
   useEffect(() => {
     call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
@@ -64,9 +67,7 @@ function Health({ readings, error }) {
   const latest = latency.findLast((value) => value !== null);
   const times = pairs.map(([, after]) => after.at);
   const plot = (title, lines, isStepped) => html`<div class="card"><${LinePlot} height=${150} title=${title} times=${times} from0 isStepped=${isStepped} lines=${lines} /></div>`;
-  if (!now) return html`<div class="card"><${Waiting} of=${{ error, isLoading: true }} lines=${6} /></div>`;
   return html`
-    ${error && html`<${Note} kind="bad" role="alert">${error.message}<//>`}
     <div class="figures">
       <${Figure} label=${word("status")} value=${word(now.ready ? "ready" : "notReady")} kind=${now.ready ? "good" : "bad"} about=${`toise ${version}`} />
       <${Figure} label=${word("metrics")} value=${`${number(rate("requests").at(-1) ?? 0, 1)}/s`} about=${`${short(now.requests)} ${word("sinceStart")}`} />

@@ -69,7 +69,8 @@ export function Pairs() {
   const isBusy = useRef(false);
   const { pairs = [], waiting = 0 } = asked.value?.data ?? {};
   const left = pairs.filter((one) => !passed.includes(keyOf(one)));
-  const pair = left[0] ?? (asked.isLoading ? undefined : pairs[0]);
+  // A list that could not be read again may still have pairs that were decided.
+  const pair = left[0] ?? (asked.isLoading || asked.error ? undefined : pairs[0]);
   const pass = () => {
     setPassed([...passed, keyOf(pair)]);
     asked.again();
@@ -117,5 +118,5 @@ export function Pairs() {
       <button type="button" onClick=${acts[2]}>${word("differentHomes")} <kbd>2</kbd></button>
       <button type="button" class="quiet" onClick=${acts[3]}>${word("later")} <kbd>3</kbd></button></div>
     <${Pair} pair=${pair} />`}
-    ${asked.value && !pair && !asked.isLoading && html`<div class="card"><${Empty} icon="pairs" title=${word("noPairs")} text=${word("noPairsText")} /></div>`}</div>`;
+    ${asked.value && !pair && !asked.isLoading && !asked.error && html`<div class="card"><${Empty} icon="pairs" title=${word("noPairs")} text=${word("noPairsText")} /></div>`}</div>`;
 }

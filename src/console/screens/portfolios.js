@@ -4,7 +4,7 @@ import { call, upload } from "../api.js";
 import { CsvButton, patiently } from "../csvfile.js";
 import { saveFile } from "../files.js";
 import { ago, counted, day, distance, euros, moment, number, word } from "../language.js";
-import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
+import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/portfolios";
@@ -29,10 +29,7 @@ const CHANGE_KIND = { value: "accent", diagnostic: "warn", comparable: "" };
 
 export function Portfolios({ parameters, set }) {
   const listed = useLoaded((signal) => call("GET", PATH, undefined, { signal }), []);
-  // A refresh that fails leaves the list as it was.
-  const known = useRef([]);
-  if (listed.value) known.current = listed.value.data;
-  const list = known.current;
+  const list = listed.value?.data ?? [];
   const chosen = list.find(({ name }) => name === parameters.name);
   const open = (name) => set({ name, new: "", changed: "" }, true);
   const create = () => set({ new: 1, name: "" }, true);

@@ -247,6 +247,8 @@ fn finding() -> Value {
                             old (advice)"},
         "message": text("What it is, in one sentence without a full stop"),
         "command?": text("The command to run; absent if there is none"),
+        "damaged?": {"type": "string", "enum": ["table", "addresses", "model", "store"],
+            "description": "What cannot be read; the message is then the reason. Absent from other findings"},
     }))
 }
 

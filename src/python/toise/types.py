@@ -1896,6 +1896,8 @@ class Finding(TypedDict):
     """What it is, in one sentence without a full stop."""
     command: NotRequired[str]
     """The command to run; absent if there is none."""
+    damaged: NotRequired[Literal["table", "addresses", "model", "store"]]
+    """What cannot be read; the message is then the reason. Absent from other findings."""
 
 
 class Property(TypedDict):
