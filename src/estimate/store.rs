@@ -1,5 +1,5 @@
-//! Stores models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest
-//! as `model.json`. `<data>/models/current.json` names the current model.
+//! Stores models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as JSON and the rest as
+//! `model.json`. `<data>/models/current.json` names the current model.
 //!
 //! A model is written to a temporary folder, flushed, renamed, and then made current by renaming `current.json`. If the
 //! process stops before that, the previous model stays in use. `model.json` holds the digest of every other file, and
@@ -45,7 +45,7 @@ const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const RESIDUAL: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format version that this code writes and reads.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 /// Rows written or read per batch.
 const BATCH_ROWS: usize = 65_536;
 /// Class names in the files, by class number.
@@ -55,7 +55,6 @@ const CLASSES: [&str; 2] = ["flat", "house"];
 struct CurrentModel {
     version: String,
     /// BLAKE3 of the model's `model.json`, hexadecimal.
-    #[serde(default)]
     description: String,
 }
 
