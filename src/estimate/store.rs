@@ -33,6 +33,7 @@ use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
 use toise_base::durable;
+use toise_base::missing::{optional, remove_folder};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
@@ -86,10 +87,8 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 /// Reads which model in a folder of models is current; `None` if there is none.
 fn current(folder: &Path) -> Result<Option<CurrentModel>, Error> {
     let path = folder.join(CURRENT);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(&path)(error)),
+    let Some(text) = optional(fs::read(&path)).map_err(io(&path))? else {
+        return Ok(None);
     };
     let current = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
     Ok(Some(current))
@@ -417,8 +416,5 @@ fn sync(folder: &Path) -> Result<(), Error> {
 }
 
 fn remove(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(folder)(error)),
-        _ => Ok(()),
-    }
+    remove_folder(folder).map_err(io(folder))
 }
