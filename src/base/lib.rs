@@ -1,5 +1,6 @@
 //! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, reproducible
-//! randomness, progress bars, reports, staging folders, files that are replaced at once, named values.
+//! randomness, progress bars, reports, staging folders, files that are replaced at once or may be missing, named
+//! values.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ pub mod durable;
 pub mod file_lock;
 pub mod formula;
 pub mod items;
+pub mod missing;
 mod named;
 pub mod networks;
 pub mod parallel;

@@ -22,6 +22,7 @@ use url::Url;
 
 use embedded::EMBEDDED;
 pub use rule::PortalRule;
+use toise_base::missing::optional;
 use toise_listings::adverts::identity::{IdentityRules, UrlRules, bare_host};
 use toise_page::document::{PageDocument, text_of};
 use toise_page::findings::{FieldOrigin, PageFindings};
@@ -302,13 +303,9 @@ pub(crate) fn load_files(
 }
 
 fn own_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let entries = match std::fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io_error(folder, &error)),
-    };
+    let entries = optional(std::fs::read_dir(folder)).map_err(|error| io_error(folder, &error))?;
     let mut files = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let path = entry.map_err(|error| io_error(folder, &error))?.path();
         if path.extension().is_some_and(|ending| ending == "toml") {
             files.push(path);

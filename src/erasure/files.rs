@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::context::{Folder, Search, file_text};
 use super::findings::Place;
 use super::{Error, Result};
+use toise_base::missing::optional;
 use toise_base::reports;
 use toise_collect::work::{PAGES_FOLDER, stored_page};
 use toise_store::Store;
@@ -27,12 +28,9 @@ pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
 
 /// Returns the files of a folder; none if it does not exist.
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(Error::io(folder))?,
-    };
+    let entries = optional(fs::read_dir(folder)).map_err(Error::io(folder))?;
     let mut paths = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let entry = entry.map_err(Error::io(folder))?;
         if entry.path().is_file() {
             paths.push(entry.path());
@@ -55,12 +53,7 @@ fn page(data: &Path, path: &Path, store: &Store, search: &mut Search<'_>) -> Res
     };
     drop(bytes);
     if search.erasure.is_some() {
-        match fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(path)(error));
-            }
-            _ => {}
-        }
+        optional(fs::remove_file(path)).map_err(Error::io(path))?;
     }
     search.note(store, Place::Pages, vec![file_text(data, path)])
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Result};
 use toise_adverts::contacts::{ContactDigest, ErasedContacts};
 use toise_base::durable;
+use toise_base::missing::optional;
 use toise_store::{ERASED_CONTACTS_SECRET, Store};
 
 /// Name of the file.
@@ -103,9 +104,8 @@ pub fn merge(from: &Path, data: &Path) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Option<ListFile>> {
-    let text = match std::fs::read(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(Error::io(path))?,
+    let Some(text) = optional(std::fs::read(path)).map_err(Error::io(path))? else {
+        return Ok(None);
     };
     let damaged = |reason: String| Error::List {
         path: path.to_owned(),

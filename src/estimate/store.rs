@@ -1,5 +1,5 @@
-//! Stores models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as XGBoost JSON and the rest
-//! as `model.json`. `<data>/models/current.json` names the current model.
+//! Stores models on disk: `<data>/models/<version>/` holds the sales as Parquet, the trees as JSON and the rest as
+//! `model.json`. `<data>/models/current.json` names the current model.
 //!
 //! A model is written to a temporary folder, flushed, renamed, and then made current by renaming `current.json`. If the
 //! process stops before that, the previous model stays in use. `model.json` holds the digest of every other file, and
@@ -33,6 +33,7 @@ use super::market::{Market, SaleResiduals};
 use super::model::{Error, Model, ModelMetadata};
 use super::sale::{HomeSale, SaleColumns, id_of, id_text};
 use toise_base::durable;
+use toise_base::missing::{optional, remove_folder};
 
 /// Folder of the models in a data folder.
 pub const FOLDER: &str = "models";
@@ -45,7 +46,7 @@ const PLACE: [&str; FOLDS] = ["place-0.json", "place-1.json"];
 const RESIDUAL: &str = "gap.json";
 const WIDTH: &str = "width.json";
 /// Format version that this code writes and reads.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 /// Rows written or read per batch.
 const BATCH_ROWS: usize = 65_536;
 /// Class names in the files, by class number.
@@ -55,7 +56,6 @@ const CLASSES: [&str; 2] = ["flat", "house"];
 struct CurrentModel {
     version: String,
     /// BLAKE3 of the model's `model.json`, hexadecimal.
-    #[serde(default)]
     description: String,
 }
 
@@ -87,10 +87,8 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 /// Reads which model in a folder of models is current; `None` if there is none.
 fn current(folder: &Path) -> Result<Option<CurrentModel>, Error> {
     let path = folder.join(CURRENT);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(&path)(error)),
+    let Some(text) = optional(fs::read(&path)).map_err(io(&path))? else {
+        return Ok(None);
     };
     let current = serde_json::from_slice(&text).map_err(|error| damaged(&path, error))?;
     Ok(Some(current))
@@ -418,8 +416,5 @@ fn sync(folder: &Path) -> Result<(), Error> {
 }
 
 fn remove(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(folder)(error)),
-        _ => Ok(()),
-    }
+    remove_folder(folder).map_err(io(folder))
 }

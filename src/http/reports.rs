@@ -3,10 +3,12 @@
 //! Blocks. A file that is too large or not JSON is skipped: reports are only for information.
 
 use std::fs::{self, DirEntry};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 
 use serde_json::Value;
+
+use toise_base::missing::optional;
 
 /// Maximum length of a report that is read, bytes.
 const REPORT_BYTES_MAX: u64 = 4 << 20;
@@ -57,11 +59,8 @@ pub fn last_written(
 }
 
 fn files(folder: &Path) -> io::Result<Vec<DirEntry>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.take(FILES_MAX).collect(),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
+    let entries = optional(fs::read_dir(folder))?;
+    entries.into_iter().flatten().take(FILES_MAX).collect()
 }
 
 fn name_of(file: &DirEntry) -> Option<String> {

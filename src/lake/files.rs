@@ -1,10 +1,11 @@
 //! Creates, deletes and links files and folders of the lake.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::Path;
 
 use super::Error;
+use toise_base::missing;
 
 /// Creates a folder if it does not exist.
 pub(super) fn make(folder: &Path) -> Result<(), Error> {
@@ -13,10 +14,7 @@ pub(super) fn make(folder: &Path) -> Result<(), Error> {
 
 /// Deletes a folder and its contents, if it exists.
 pub(super) fn clear(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(folder, error)),
-        _ => Ok(()),
-    }
+    missing::remove_folder(folder).map_err(|error| Error::io(folder, error))
 }
 
 /// Writes a file. Returns once it is on disk.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, INVENTED_LICENCE, Provenance};
 use toise_base::durable;
+use toise_base::missing::optional;
 use toise_geo::order;
 
 /// Format version written by this version.
@@ -126,10 +127,9 @@ impl Snapshot {
     /// # Errors
     /// It cannot be read, is damaged or of another format.
     pub fn read(path: &Path) -> Result<Option<Self>, Error> {
-        let text = match fs::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(path, error)),
+        let text = optional(fs::read(path)).map_err(|error| Error::io(path, error))?;
+        let Some(text) = text else {
+            return Ok(None);
         };
         let damaged = |error| Error::damaged(path, error);
         let FormatHeader { format } = serde_json::from_slice(&text).map_err(damaged)?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use super::files::link_or_copy;
 use super::snapshot::{self, Snapshot};
+use toise_base::missing::optional;
 
 /// Folder of the previous snapshots, in the table's own folder.
 const FOLDER: &str = "snapshots";
@@ -23,13 +24,9 @@ fn path_of(folder: &Path, version: u64) -> PathBuf {
 /// Returns the numbers and paths of the previous snapshots, oldest first.
 fn former(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     let folder = folder.join(FOLDER);
-    let entries = match fs::read_dir(&folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(&folder, error)),
-    };
+    let entries = optional(fs::read_dir(&folder)).map_err(|error| Error::io(&folder, error))?;
     let mut found = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let path = entry.map_err(|error| Error::io(&folder, error))?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         if let Some(version) = stem.and_then(|stem| stem.parse().ok()) {
@@ -132,8 +129,6 @@ pub(super) fn sweep(folder: &Path, current: &Snapshot, keep: usize) -> Result<()
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
-        _ => Ok(()),
-    }
+    let removed = optional(fs::remove_file(path));
+    removed.map(drop).map_err(|error| Error::io(path, error))
 }

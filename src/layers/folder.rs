@@ -4,11 +4,12 @@
 //! data file is kept until the next replacement, for queries that still read it.
 
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tempfile::NamedTempFile;
+use toise_base::missing::optional;
 use toise_base::staging;
 
 use crate::error::{Error, Result};
@@ -62,13 +63,9 @@ pub(crate) fn readable(data: &Path) -> Vec<LayerMetadata> {
 /// Returns the names of the folders of layers, in order.
 fn names(data: &Path) -> Result<Vec<LayerName>> {
     let path = data.join(FOLDER);
-    let entries = match fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(&path)(error)),
-    };
+    let entries = optional(fs::read_dir(&path)).map_err(Error::io(&path))?;
     let mut names = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let name = entry.map_err(Error::io(&path))?.file_name();
         names.extend(name.to_str().and_then(|name| name.parse().ok()));
     }
@@ -82,10 +79,8 @@ fn names(data: &Path) -> Result<Vec<LayerName>> {
 /// It cannot be read, or is damaged.
 pub fn find(data: &Path, name: &LayerName) -> Result<Option<LayerMetadata>> {
     let path = folder(data, name).join(METADATA_FILE);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(&path)(error)),
+    let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
+        return Ok(None);
     };
     let damaged = |reason: String| Error::Damaged {
         name: name.to_string(),
@@ -222,9 +217,9 @@ pub fn remove(data: &Path, name: &LayerName) -> Result<bool> {
     let folder = folder(data, name);
     let _lock = lock(data)?;
     let path = folder.join(METADATA_FILE);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        removed => removed.map_err(Error::io(&path))?,
+    let removed = optional(fs::remove_file(&path)).map_err(Error::io(&path))?;
+    if removed.is_none() {
+        return Ok(false);
     }
     fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
     sync(&data.join(FOLDER))?;

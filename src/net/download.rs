@@ -17,6 +17,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::backoff::{Pace, backoff};
 use super::client::{Client, Error, RequestOutcome, explain};
+use toise_base::missing::optional;
 
 /// Result of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,10 +103,7 @@ fn next_to(path: &Path, ending: &str) -> PathBuf {
 pub fn discard(path: &Path) -> std::io::Result<()> {
     // Without it, the file is downloaded again even if it stays.
     let _ = std::fs::remove_file(next_to(path, ".json"));
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    optional(std::fs::remove_file(path)).map(drop)
 }
 
 impl Client {

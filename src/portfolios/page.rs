@@ -4,7 +4,6 @@
 //! the rows it returns.
 
 use std::fs::File;
-use std::io::ErrorKind;
 
 use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
@@ -17,6 +16,7 @@ use crate::files::values_file;
 use crate::record::Portfolio;
 use crate::registry::Portfolios;
 use crate::state::{SCHEMA, ValuedHome, from_batch};
+use toise_base::missing::optional;
 
 /// Maximum homes of a page.
 pub const SIZE_MAX: usize = 1_000;
@@ -104,10 +104,8 @@ impl Portfolios {
         let path = self
             .folder_of(portfolio.id)
             .join(values_file(portfolio.valuation));
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
+        let Some(file) = optional(File::open(path))? else {
+            return Ok(None);
         };
         let mut scan = Scan::new(request);
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.try_clone()?)?;

@@ -16,7 +16,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::files::{HOMES, remove, values_file};
+use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
 use crate::record::{self, FinishedValuation, Origin, Portfolio};
 use crate::registry::Portfolios;
@@ -26,6 +26,7 @@ use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
 use toise_base::formula::Formulas;
+use toise_base::missing::{optional, remove_folder};
 use toise_base::supervise::Supervisor;
 use toise_engine::{Engine, priority};
 use toise_estimate::live::LiveModel;
@@ -377,7 +378,7 @@ impl PortfolioLoop {
                     .store
                     .read(|connection| record::exists(connection, id))?
             {
-                remove(&folder.path())?;
+                remove_folder(&folder.path())?;
             }
         }
         Ok(())
@@ -447,10 +448,8 @@ impl OpenValuation {
 
 /// Opens a Parquet file from a row on; `None` if it does not exist.
 fn open(path: &Path, batch_rows: usize, first: u64) -> Result<Option<ParquetRecordBatchReader>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
+    let Some(file) = optional(File::open(path))? else {
+        return Ok(None);
     };
     let rows = ParquetRecordBatchReaderBuilder::try_new(file)?
         .with_batch_size(batch_rows)

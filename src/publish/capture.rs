@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::digests::Digests;
 use super::manifest::{Content, PublishedBlock, PublishedFile};
 use super::{Error, Result};
+use toise_base::missing::optional;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::Damage;
 use toise_lake::checksums::{DataFileChecksums, SpanChecksums};
@@ -280,10 +281,8 @@ fn settled<T>(
 ) -> Result<Option<T>> {
     let path = from.join(name);
     for _attempt in 0..ATTEMPTS {
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io(&path)(error)),
+        let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
+            return Ok(None);
         };
         fs::create_dir_all(to).map_err(Error::io(to))?;
         let linked = link(&text);
@@ -340,11 +339,8 @@ fn link_tree(from: &Path, to: &Path) -> Result<()> {
 
 /// Returns the names in a folder, sorted; empty if it does not exist.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<String>> {
-    let listed = match fs::read_dir(folder) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io(folder)(error)),
-    };
+    let listed = optional(fs::read_dir(folder)).map_err(Error::io(folder))?;
+    let listed = listed.into_iter().flatten();
     let names = listed.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names = names
         .collect::<std::io::Result<Vec<_>>>()

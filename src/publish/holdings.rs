@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -18,6 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use toise_base::missing::optional;
 use toise_lake::partial::{self, SpanSource};
 use toise_lake::snapshot::{DataFileEntry, Snapshot};
 use tokio::runtime::Builder;
@@ -52,14 +53,13 @@ impl Holdings {
 
     /// Reads the holdings with which a snapshot was installed; all departments if there is no file.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        match fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text).map_err(|error| Error::Unreadable {
-                path: path.display().to_string(),
-                reason: error.to_string(),
-            }),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(Error::io(path)(error)),
-        }
+        let Some(text) = optional(fs::read(path)).map_err(Error::io(path))? else {
+            return Ok(Self::default());
+        };
+        serde_json::from_slice(&text).map_err(|error| Error::Unreadable {
+            path: path.display().to_string(),
+            reason: error.to_string(),
+        })
     }
 
     /// Writes the holdings to a file.

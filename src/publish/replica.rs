@@ -16,7 +16,6 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,6 +33,7 @@ use super::remote::{ReadPointer, Remote};
 use super::settings::OBJECTS_AT_ONCE;
 use super::{Error, Result};
 use toise_base::file_lock;
+use toise_base::missing::optional;
 use toise_lake::partial::{self, Registration};
 use toise_lake::snapshot::Snapshot;
 use toise_store::Store;
@@ -451,9 +451,7 @@ impl Replica {
 
 /// Reads a manifest that was downloaded; `None` if there is none.
 fn read_manifest(path: &Path) -> Result<Option<Manifest>> {
-    match fs::read(path) {
-        Ok(text) => Manifest::parse(&text, &path.display().to_string()).map(Some),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(Error::io(path)(error)),
-    }
+    let text = optional(fs::read(path)).map_err(Error::io(path))?;
+    text.map(|text| Manifest::parse(&text, &path.display().to_string()))
+        .transpose()
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::capture::{ADDRESSES, CURRENT, LAKE, MODELS, entries};
 use super::{Error, Result};
+use toise_base::missing::optional;
 use toise_lake::snapshot;
 use toise_store::Store;
 
@@ -24,11 +25,8 @@ pub fn of(data: &Path, store: &Store) -> Result<String> {
         .map(|name| data.join(LAKE).join(name).join(snapshot::FILE_NAME));
     let lists = [MODELS, ADDRESSES].map(|folder| data.join(folder).join(CURRENT));
     for path in snapshots.chain(lists) {
-        let about = match std::fs::metadata(&path) {
-            Ok(about) => about,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(Error::io(&path)(error)),
-        };
+        let about = optional(std::fs::metadata(&path)).map_err(Error::io(&path))?;
+        let Some(about) = about else { continue };
         let modified = about.modified().map_err(Error::io(&path))?;
         // Writing to a text never fails.
         let _ = write!(stamp, " {} {} {modified:?}", path.display(), about.len());

@@ -118,9 +118,10 @@ class Types:
         for key, value in schema["properties"].items():
             kind = self.type_of(name + pascal(key), value)
             fields[key] = kind if key in required else f"NotRequired[{kind}]"
-        described = docstring(schema.get("description") or f"`{name}` of the contract.", "    ")
         if all(key.isidentifier() and not keyword.iskeyword(key) for key in fields):
-            lines = [f"class {name}(TypedDict):", described, ""]
+            lines = [f"class {name}(TypedDict):"]
+            if schema.get("description"):
+                lines += [docstring(schema["description"], "    "), ""]
             for key, kind in fields.items():
                 lines.append(f"    {key}: {kind}")
                 description = schema["properties"][key].get("description")
@@ -130,7 +131,7 @@ class Types:
         # A key that is a keyword of Python, such as `from`, can only be declared this way, with types in quotes.
         lines = [f"{name} = TypedDict(", f'    "{name}",', "    {"]
         lines += [f'        "{key}": {quoted(kind)},' for key, kind in fields.items()]
-        return "\n".join([*lines, "    },", ")", docstring(f"`{name}` of the contract.", "")])
+        return "\n".join([*lines, "    },", ")"])
 
     def type_of(self, name, schema):
         """The type of a schema; `name` is the name for a record inside it."""
@@ -205,7 +206,8 @@ def types():
     document = json.loads(text[text.index("\n{") :])
     made = Types(document)
     names = sorted(name for name in made.taken if not hasattr(builtins, name) or name[0].isupper())
-    exported = "__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n"
+    rows = textwrap.wrap(", ".join(f'"{name}"' for name in names) + ",", WIDTH - 4)
+    exported = "__all__ = [\n" + "".join(f"    {row}\n" for row in rows) + "]\n"
     return TYPES_HEAD + "\n" + exported + "\n\n" + "\n\n\n".join(made.declarations) + "\n"
 
 

@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 use super::error::{Error, ReplacedFile, Result};
 use super::log_file::{self, Header, LogState};
 use super::master_key::SharedSealingKey;
+use toise_base::missing::optional;
 
 /// Held while a file is created, so that the descriptor that creates it is closed before another thread of this
 /// process can have a connection to it.
@@ -135,12 +136,8 @@ impl DatabaseFiles {
     /// # Errors
     /// The log cannot be read, or its header is damaged, so that SQLite would read nothing in it.
     pub(super) fn examine_log(&self) -> Result<()> {
-        let open = || match File::open(&self.log) {
-            Ok(file) => Ok(Some(file)),
-            // The last process to close a database deletes its log.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        };
+        // The last process to close a database deletes its log.
+        let open = || optional(File::open(&self.log));
         match log_file::examine(open).map_err(Error::io(&self.log))? {
             LogState::Whole => Ok(()),
             LogState::NoHeader => Err(Error::DamagedLog {

@@ -10,10 +10,7 @@ use super::row_digests;
 pub(super) type Steps<'s> = [&'s str];
 
 /// Migrations of the store.
-pub(super) const STORE: [&str; 2] = [
-    include_str!("migrations/store_0001.sql"),
-    include_str!("migrations/store_0002.sql"),
-];
+pub(super) const STORE: [&str; 1] = [include_str!("migrations/store_0001.sql")];
 
 /// Migrations of the ledger.
 pub(super) const LEDGER: [&str; 1] = [include_str!("migrations/ledger_0001.sql")];

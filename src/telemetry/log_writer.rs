@@ -2,9 +2,7 @@
 //!
 //! Lines wait in a queue for a separate thread, so a reader that stalls, a full disk or a dead pipe delays no request.
 //! Lines are left out when the queue is full, when they exceed [`BYTES_PER_S_MAX`], or when they cannot be written. A
-//! separate line reports how many once lines can be written again, and so does [`LogWriter::left_out`]. Requests
-//! without a valid key have a smaller budget ([`UNKEYED_BYTES_PER_S_MAX`]), so that strangers cannot crowd out the
-//! lines of customers.
+//! separate line reports how many once lines can be written again, and so does [`LogWriter::left_out`].
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,17 +12,12 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use tracing::Metadata;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Target of the lines about requests without a valid key.
-pub const UNKEYED: &str = "toise_http::unkeyed";
 /// Maximum length of a line, bytes. Longer lines are cut.
 pub const LINE_BYTES_MAX: usize = 16 << 10;
-/// Maximum bytes of log lines per second, not counting lines about requests without a valid key.
+/// Maximum bytes of log lines per second.
 pub const BYTES_PER_S_MAX: u64 = 2 << 20;
-/// Maximum bytes per second of lines about requests without a valid key.
-pub const UNKEYED_BYTES_PER_S_MAX: u64 = 512 << 10;
 /// Capacity of a bucket, in seconds of its rate.
 const BURST_S: u64 = 2;
 /// Maximum lines that wait to be written.
@@ -54,7 +47,6 @@ struct Shared {
     format: LogFormat,
     began: Instant,
     lines: Mutex<Bucket>,
-    unkeyed: Mutex<Bucket>,
     left_out: Arc<AtomicU64>,
 }
 
@@ -113,7 +105,6 @@ impl LogWriter {
             format,
             began: Instant::now(),
             lines: Mutex::new(Bucket::new(BYTES_PER_S_MAX)),
-            unkeyed: Mutex::new(Bucket::new(UNKEYED_BYTES_PER_S_MAX)),
             left_out,
         }))
     }
@@ -132,14 +123,9 @@ impl LogWriter {
         }
     }
 
-    fn put(&self, line: &[u8], is_keyed: bool) {
+    fn put(&self, line: &[u8]) {
         let line = bounded(line, self.0.format);
-        let bucket = if is_keyed {
-            &self.0.lines
-        } else {
-            &self.0.unkeyed
-        };
-        let is_taken = bucket.lock().take(line.len(), self.0.began.elapsed());
+        let is_taken = self.0.lines.lock().take(line.len(), self.0.began.elapsed());
         if !is_taken || self.0.queue.try_send(Message::Line(line)).is_err() {
             self.0.left_out.fetch_add(1, Ordering::Relaxed);
         }
@@ -212,16 +198,9 @@ fn gap(lines: u64, format: LogFormat) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Writer of the lines of one kind: with a valid key or without.
-#[derive(Clone, Debug)]
-pub struct LineWriter<'w> {
-    writer: &'w LogWriter,
-    is_keyed: bool,
-}
-
-impl Write for LineWriter<'_> {
+impl Write for &LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.writer.put(line, self.is_keyed);
+        self.put(line);
         Ok(line.len())
     }
 
@@ -231,20 +210,10 @@ impl Write for LineWriter<'_> {
 }
 
 impl<'w> MakeWriter<'w> for LogWriter {
-    type Writer = LineWriter<'w>;
+    type Writer = &'w LogWriter;
 
     fn make_writer(&'w self) -> Self::Writer {
-        LineWriter {
-            writer: self,
-            is_keyed: true,
-        }
-    }
-
-    fn make_writer_for(&'w self, line: &Metadata<'_>) -> Self::Writer {
-        LineWriter {
-            writer: self,
-            is_keyed: line.target() != UNKEYED,
-        }
+        self
     }
 }
 
@@ -304,14 +273,14 @@ mod tests {
         let writer = LogWriter::start(LogFormat::Text, write);
         let line = [b'x'; 1_000];
         for _ in 0..2 * QUEUE_LINES_MAX {
-            writer.put(&line, true);
+            writer.put(&line);
         }
         assert!(writer.left_out() > 0);
         drop(read);
     }
 
     #[test]
-    fn requests_without_a_key_fill_their_part_and_leave_that_of_others() {
+    fn lines_beyond_the_rate_are_left_out_and_counted() {
         let mut bucket = Bucket::new(1_000);
         let second = Duration::from_secs(1);
         assert!(bucket.take(2_000, Duration::ZERO));
@@ -326,14 +295,12 @@ mod tests {
         let path = "/x".repeat(4_000);
         logged(&writer, || {
             for _ in 0..1_000 {
-                tracing::info!(target: UNKEYED, path, "answered");
+                tracing::info!(path, "answered");
             }
-            tracing::info!("of a customer");
         });
         let written = String::from_utf8(sink.written.lock().clone()).unwrap();
-        let bound = (BURST_S + 1) * UNKEYED_BYTES_PER_S_MAX;
+        let bound = (BURST_S + 1) * BYTES_PER_S_MAX;
         assert!(written.len() as u64 <= bound, "{} bytes", written.len());
-        assert!(written.contains("of a customer"));
         assert!(writer.left_out() > 0);
     }
 

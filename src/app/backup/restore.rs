@@ -10,6 +10,7 @@ use super::{
     BUFFER_BYTES, Error, MANIFEST_FILE, Manifest, ManifestEntry, RESTORE_PREFIX, Result,
     copy_hashed, parent_of, sync_folder,
 };
+use toise_base::missing::optional;
 use toise_base::staging::Stage;
 use toise_store::Store;
 
@@ -71,13 +72,10 @@ impl StagedRestore {
 }
 
 fn refuse_unless_empty(data: &Path) -> Result<()> {
-    match fs::read_dir(data) {
-        Ok(mut entries) => match entries.next() {
-            None => Ok(()),
-            Some(_) => Err(Error::NotEmpty(data.to_owned())),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Error::io(data)(error)),
+    let entries = optional(fs::read_dir(data)).map_err(Error::io(data))?;
+    match entries.into_iter().flatten().next() {
+        None => Ok(()),
+        Some(_) => Err(Error::NotEmpty(data.to_owned())),
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
 };
 use toise_base::clock::{Clock, iso};
 use toise_base::file_lock;
+use toise_base::missing::optional;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::is_snapshot_lost;
 use toise_lake::snapshot::{self, Snapshot};
@@ -203,12 +204,8 @@ fn modified_s(metadata: &fs::Metadata) -> u32 {
 /// Copies every table: each folder under `lake` that holds a snapshot. Shared folders and previous versions are not
 /// copied; opening the restored tables creates the shared folders again.
 fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
-    let tables = match fs::read_dir(lake) {
-        Ok(tables) => tables,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io(lake)(error)),
-    };
-    for table in tables {
+    let tables = optional(fs::read_dir(lake)).map_err(Error::io(lake))?;
+    for table in tables.into_iter().flatten() {
         let table = table.map_err(Error::io(lake))?;
         if !table.path().is_dir() {
             // Skips the lock file of the lake.
@@ -232,10 +229,8 @@ fn copy_tables(lake: &Path, to: &Path) -> Result<()> {
 fn copy_table(table: &Path, to: &Path) -> Result<()> {
     let path = table.join(snapshot::FILE_NAME);
     for _attempt in 0..LINK_ATTEMPTS {
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io(&path)(error)),
+        let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
+            return Ok(());
         };
         fs::create_dir_all(to).map_err(Error::io(to))?;
         write_synced(&to.join(snapshot::FILE_NAME), &text)?;
@@ -276,10 +271,8 @@ fn copy_models(models: &Path, to: &Path) -> Result<()> {
     copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
     let path = models.join(MODEL_IN_USE);
     for _attempt in 0..LINK_ATTEMPTS {
-        let text = match fs::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(Error::io(&path)(error)),
+        let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
+            return Ok(());
         };
         let version = version_named(&path, &text)?;
         let copy = to.join(&version);
@@ -362,10 +355,9 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
 /// Copies a file or a folder with its contents; does nothing if it does not exist. A symbolic link is refused: its
 /// target may be anything, and may not exist where the backup is restored.
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    let kind = match fs::symlink_metadata(from) {
-        Ok(about) => about.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io(from)(error)),
+    let about = optional(fs::symlink_metadata(from)).map_err(Error::io(from))?;
+    let Some(kind) = about.map(|about| about.file_type()) else {
+        return Ok(());
     };
     if kind.is_symlink() {
         return Err(Error::Link(from.to_owned()));

@@ -94,7 +94,7 @@ impl BoostedTrees {
                 });
             trees.push(tree.tree);
         }
-        Ok(Self::new(base, settings.quantile, features, trees))
+        Ok(Self::new(base, features, trees))
     }
 }
 
@@ -193,7 +193,6 @@ impl Grower<'_> {
                     missing_left: split.missing_left,
                     value: threshold,
                     left: left as u32,
-                    gain: split.gain as f32,
                     ..nodes[node.index]
                 };
                 bins[node.index] = split.bin as u8;

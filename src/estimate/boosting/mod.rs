@@ -2,17 +2,17 @@
 //! of the trees before it (Friedman 2001; the second-order steps of Chen and Guestrin 2016).
 //!
 //! Training puts each feature into at most 255 bins and sums gradients per bin. The sums are integers, so the same rows
-//! give bit-identical trees on any number of threads. The stored form is XGBoost's JSON, which other tools read.
+//! give bit-identical trees on any number of threads.
 
 mod attribute;
 mod bins;
 mod forest;
 mod grow;
 mod loss;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod xgboost;
 
 use forest::Forest;
 use tree::Tree;
@@ -80,8 +80,6 @@ impl TrainingMatrix {
 pub struct BoostedTrees {
     /// The prediction without trees.
     base: f32,
-    /// The quantile that the trees were fitted to.
-    quantile: f32,
     /// Number of features of a row.
     features: usize,
     trees: Vec<Tree>,
@@ -92,11 +90,10 @@ pub struct BoostedTrees {
 }
 
 impl BoostedTrees {
-    fn new(base: f32, quantile: f32, features: usize, trees: Vec<Tree>) -> Self {
+    fn new(base: f32, features: usize, trees: Vec<Tree>) -> Self {
         let means = trees.iter().map(Tree::mean);
         Self {
             base,
-            quantile,
             features,
             mean: f64::from(base) + means.sum::<f64>(),
             forest: Forest::new(&trees),

@@ -184,11 +184,11 @@ fn stored_trees_predict_the_same_and_damaged_ones_are_refused() {
     }
     let stored = String::from_utf8(stored).unwrap();
     for (found, replaced) in [
-        ("\"left_children\":[1,", "\"left_children\":[0,"),
-        ("\"left_children\":[1,", "\"left_children\":[900000,"),
-        ("\"split_indices\":[", "\"split_indices\":[9,"),
-        ("\"num_feature\":\"4\"", "\"num_feature\":\"0\""),
-        ("\"base_score\":\"[", "\"base_score\":\"(["),
+        ("\"left\":1,", "\"left\":0,"),
+        ("\"left\":1,", "\"left\":900000,"),
+        ("\"feature\":0", "\"feature\":9"),
+        ("\"features\":4", "\"features\":0"),
+        ("\"base\":", "\"basis\":"),
     ] {
         assert!(stored.contains(found), "{found}");
         let damaged = stored.replace(found, replaced);
@@ -199,7 +199,7 @@ fn stored_trees_predict_the_same_and_damaged_ones_are_refused() {
     }
 }
 
-/// Four trees that this module grew. XGBoost 3.2 loads the file and gives these predictions and contributions.
+/// Four trees that this module grew. XGBoost 3.2 gave these predictions and contributions for them.
 #[test]
 fn stored_trees_predict_what_xgboost_predicts() {
     let trees = BoostedTrees::decode(include_bytes!("golden.json")).unwrap();

@@ -1,7 +1,9 @@
 //! One regression tree and its nodes.
 
+use serde::{Deserialize, Serialize};
+
 /// A split or a leaf.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Node {
     /// The feature of a split; `None` for a leaf.
     pub feature: Option<u16>,
@@ -13,8 +15,6 @@ pub(super) struct Node {
     pub left: u32,
     /// Curvature of the loss, summed over the training rows of this node.
     pub cover: f32,
-    /// Twice the reduction of the loss by the split, as XGBoost stores it; 0 for a leaf.
-    pub gain: f32,
 }
 
 impl Node {
@@ -26,7 +26,6 @@ impl Node {
             value,
             left: 0,
             cover,
-            gain: 0.0,
         }
     }
 
@@ -43,7 +42,7 @@ impl Node {
 }
 
 /// A tree. The first node is its root, and children follow their parents.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tree {
     pub nodes: Vec<Node>,
 }

@@ -23,6 +23,7 @@ use crate::file::received::{explained, unpacked};
 use crate::file::request::FileRequest;
 use crate::file::text::TextEncoding;
 use toise_base::clock::Clock;
+use toise_base::missing::remove_folder;
 use toise_contract::Fault;
 use toise_input::{FileForm, Input};
 use toise_store::leader::{Inbox, Notifier, inbox};
@@ -297,7 +298,7 @@ impl Projects {
     pub fn delete(&self, account: Uuid, id: Uuid) -> Result<(), Error> {
         self.get(account, id)?;
         record::delete(&self.store, id)?;
-        remove(&self.folder_of(id))?;
+        remove_folder(&self.folder_of(id))?;
         Ok(())
     }
 
@@ -391,11 +392,4 @@ fn token() -> String {
 
 fn digest(token: &str) -> [u8; 32] {
     *blake3::hash(token.as_bytes()).as_bytes()
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

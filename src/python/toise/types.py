@@ -10,504 +10,115 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 __all__ = [
-    "Account",
-    "AccountRequest",
-    "AccountUsage",
-    "AccountWithSecret",
-    "AccountsCreateAnswer",
-    "AccountsGetAnswer",
-    "AccountsListAnswer",
-    "AdCompleteLatLng",
-    "AdLocation",
-    "Address",
-    "AddressCollection",
-    "AddressCollectionExplain",
-    "AddressGeometry",
-    "AddressProperties",
-    "AddressPropertiesMatched",
-    "AdminConsumptionAnswer",
-    "Advert",
-    "AdvertAlert",
-    "AdvertAlertsActivateAnswer",
-    "AdvertAlertsAllAnswer",
-    "AdvertAlertsCreateAnswer",
-    "AdvertAlertsCreateManyAnswer",
-    "AdvertAlertsDeleteAnswer",
-    "AdvertAlertsDeliveriesAnswer",
-    "AdvertAlertsGetAnswer",
-    "AdvertAlertsHistoryAnswer",
-    "AdvertAlertsPreviewAnswer",
-    "AdvertAlertsPreviewAnswerData",
-    "AdvertAlertsReplayAnswer",
-    "AdvertAlertsTestAnswer",
-    "AdvertAlertsUpdateAnswer",
-    "AdvertComparison",
-    "AdvertComparisonEvidenceItem",
-    "AdvertDelivery",
-    "AdvertDeliveryData",
-    "AdvertEvent",
-    "AdvertMatches",
-    "AdvertOutcome",
-    "AdvertPrice",
-    "AdvertUpdate",
-    "AdvertUpdates",
-    "AdvertsCheckAnswer",
-    "AdvertsCheckAnswerData",
-    "AdvertsGetAnswer",
-    "AdvertsGetByUrlAnswer",
-    "AdvertsGetByUrlPending",
-    "AdvertsGetByUrlPendingData",
-    "AdvertsReportAnswer",
-    "AdvertsReportAnswerData",
-    "AdvertsReportRequest",
-    "AdvertsRequest",
-    "AdvertsTakeAnswer",
-    "AlertContext",
-    "AlertName",
-    "AlertOutcome",
-    "AlertOutcomeFailed",
-    "AlertOverview",
-    "AlertOverviewDeliveries",
-    "AlertsGetAnswer",
-    "AlertsListAnswer",
-    "AnalyticsMarketAnswer",
-    "AnalyticsMarketAnswerDataItem",
-    "AnalyticsMarketAnswerMeta",
-    "AnalyticsMarketRequest",
-    "AnalyticsMarketRequestLocation",
-    "AnalyticsPropertySearchAnswer",
-    "AnalyticsPropertySearchAnswerData",
-    "AnalyticsPropertySearchAnswerDataHistogramItem",
-    "Area",
-    "AreaObject3",
-    "AreaObject3Isochrone",
-    "AreasDeleteAnswer",
-    "AreasDeleteAnswerData",
-    "AreasGetAnswer",
-    "AreasGetAnswerData",
-    "AreasListAnswer",
-    "AreasListAnswerDataItem",
-    "AreasPutAnswer",
-    "AuditAnswer",
-    "AuditEntry",
-    "BuildingDiagnostics",
-    "BuildingHistoryAnswer",
-    "CandidateAdvert",
-    "CandidatePair",
-    "CandidatePairs",
-    "CarbonPerArea",
-    "ChangeSearchAdvertsPayload",
-    "ChangeSearchDpePayload",
-    "ChangeSearchDvfPayload",
-    "ChangeSearchPropertiesPayload",
-    "Characteristics",
-    "Charges",
-    "Climate",
-    "CompleteLatLng",
-    "Consumption",
-    "ConsumptionAnswer",
-    "ConsumptionDaysAnswer",
-    "Contact",
-    "Count",
-    "CountPropertiesPayload",
-    "DateRange",
-    "DayUsage",
-    "DeadLettersListAnswer",
-    "DeadLettersRetryAnswer",
-    "DecidedProperty",
-    "Delivery",
-    "DeliveryStatus",
-    "Department",
-    "Dissenter",
-    "DpeAlert",
-    "DpeAlertsActivateAnswer",
-    "DpeAlertsAllAnswer",
-    "DpeAlertsCreateAnswer",
-    "DpeAlertsCreateManyAnswer",
-    "DpeAlertsDeleteAnswer",
-    "DpeAlertsDeliveriesAnswer",
-    "DpeAlertsGetAnswer",
-    "DpeAlertsHistoryAnswer",
-    "DpeAlertsPreviewAnswer",
-    "DpeAlertsPreviewAnswerData",
-    "DpeAlertsReplayAnswer",
-    "DpeAlertsTestAnswer",
-    "DpeAlertsUpdateAnswer",
-    "DpeDelivery",
-    "DpeDeliveryData",
-    "DpeDeliveryDataCreatedItem",
-    "DpeMatchAnswer",
-    "DpeMatchAnswerDataItem",
-    "DpeMatchAnswerMeta",
-    "DpeMatchAnswerMetaAddress",
-    "DpeMatchManyAnswer",
-    "DpeMatchManyRequest",
-    "DpeMatchRequest",
-    "DpeMatchRequestFilters",
-    "DpeMatchRequestScoringTargets",
-    "DpeRecord",
-    "DpeSearchAnswer",
-    "DpeSearchRequest",
-    "DpeSearchRequestFilters",
-    "DvfAlert",
-    "DvfAlertsActivateAnswer",
-    "DvfAlertsAllAnswer",
-    "DvfAlertsCreateAnswer",
-    "DvfAlertsCreateManyAnswer",
-    "DvfAlertsDeleteAnswer",
-    "DvfAlertsDeliveriesAnswer",
-    "DvfAlertsGetAnswer",
-    "DvfAlertsHistoryAnswer",
-    "DvfAlertsPreviewAnswer",
-    "DvfAlertsPreviewAnswerData",
-    "DvfAlertsReplayAnswer",
-    "DvfAlertsTestAnswer",
-    "DvfAlertsUpdateAnswer",
-    "DvfDelivery",
-    "DvfDeliveryData",
-    "DvfDeliveryDataCreatedItem",
-    "DvfMatchAnswer",
-    "DvfMatchAnswerDataItem",
-    "DvfMatchManyAnswer",
-    "DvfMatchManyRequest",
-    "DvfMatchRequest",
-    "DvfMatchRequestFilters",
-    "DvfMatchRequestScoringTargets",
-    "DvfRecord",
-    "DvfSearchAnswer",
-    "DvfSearchRequest",
-    "DvfSearchRequestFilters",
-    "EnergyPerArea",
-    "EnumAdvertAlertMatch",
-    "EnumAdvertEvent",
-    "EnumAlertMatch",
-    "EnumConstructionMaterial",
-    "EnumCurrency",
-    "EnumEnergyClassification",
-    "EnumExposure",
-    "EnumFurniture",
-    "EnumGlazingType",
-    "EnumGreenhouseClassification",
-    "EnumHeatType",
-    "EnumHeatTypeDetail",
-    "EnumHeating",
-    "EnumLandType",
-    "EnumLocationPrecision",
-    "EnumOpenDataAlertMatch",
-    "EnumParkingType",
-    "EnumPricingScope",
-    "EnumPropertyClass",
-    "EnumPropertyGeneralCondition",
-    "EnumPropertyInteriorCondition",
-    "EnumPropertyOfferType",
-    "EnumPropertyProcess",
-    "EnumPropertyTypeHabitation",
-    "EnumSearchRequestOrderBy",
-    "EnumSearchRequestSortBy",
-    "EnumSellerType",
-    "EnumStudiedData",
-    "EnumViewOn",
-    "EnumViewType",
-    "Erasure",
-    "ErasurePlace",
-    "ErasureRequest",
-    "ErasuresCreateAnswer",
-    "Error",
-    "ErrorError",
-    "Estimate",
-    "EstimateMetadata",
-    "EstimateMetadataComparablesItem",
-    "EstimateMetadataModel",
-    "EstimatePriceRange",
-    "EstimatePropertyLiteAnswer",
-    "EstimatePropertyLiteManyAnswer",
-    "EstimatePropertyLiteManyRequest",
-    "EstimateRentAnswer",
-    "EstimateRequest",
-    "EstimateRequestHabitation",
-    "EstimateRequestHabitationCharacteristics",
-    "EstimateRequestHabitationClimate",
-    "EstimateRequestHabitationFeatures",
-    "EstimateRequestHabitationPropertyCondition",
-    "EstimateRequestHabitationSurface",
-    "EstimateRequestLand",
-    "EstimateRequestLocation",
-    "EstimateRequestLocationLocationCoordinate",
-    "EstimateRequestOffer",
-    "Eur",
-    "EurChange",
-    "EurPerSquareMetre",
-    "Features",
-    "FilterAdvert",
-    "FilterAdvertPrice",
-    "FilterAdvertQuery",
-    "FilterCharacteristics",
-    "FilterClimate",
-    "FilterCompleteLatLng",
-    "FilterDateRange",
-    "FilterDpeQuery",
-    "FilterDvfQuery",
-    "FilterFeatures",
-    "FilterLatLng",
-    "FilterLatLngGeoBoundingBox",
-    "FilterLatLngGeoDistance",
-    "FilterLatLngGeoInseeCodeDistance",
-    "FilterLightSeller",
-    "FilterLocation",
-    "FilterMeta",
-    "FilterOffer",
-    "FilterOfferRentingContract",
-    "FilterPrice",
-    "FilterProperty",
-    "FilterPropertyAdvert",
-    "FilterPropertyCondition",
-    "FilterPropertyPrice",
-    "FilterPropertyQuery",
-    "FilterSource",
-    "FilterSurface",
-    "FilterTypeHabitation",
-    "FilterTypeLand",
-    "FilterTypeParking",
-    "FilterVariation",
-    "Finding",
-    "FindingsListAnswer",
-    "Floor",
-    "FlxId",
-    "GeoDistance",
-    "GeocodingBatchAnswer",
-    "GeocodingBatchRequest",
-    "GeocodingBatchRequestRequestsItem",
-    "GeocodingProjectCreateAnswer",
-    "GeocodingProjectCreateAnswerData",
-    "GeocodingProjectDeleteAnswer",
-    "GeocodingProjectDeleteAnswerData",
-    "GeocodingProjectGetAnswer",
-    "GeocodingProjectInputAnswer",
-    "GeocodingProjectPipelineAnswer",
-    "GeocodingProjectPipelineAnswerData",
-    "GeocodingProjectPipelineAnswerDataRowsByStatus",
-    "GeocodingProjectPipelineRequest",
-    "GeocodingProjectStartAnswer",
-    "Grant",
-    "HomeReport",
-    "Image",
-    "IncomingAdCompleteLatLng",
-    "IncomingAdLocation",
-    "IncomingAdvert",
-    "IncomingAdvertPrice",
-    "IncomingCharacteristics",
-    "IncomingCharges",
-    "IncomingClimate",
-    "IncomingContact",
-    "IncomingFeatures",
-    "IncomingImage",
-    "IncomingLightSeller",
-    "IncomingMedias",
-    "IncomingMeta",
-    "IncomingOffer",
-    "IncomingOfferRentingContract",
-    "IncomingPropertyCondition",
-    "IncomingSurface",
-    "IncomingTypeHabitation",
-    "IncomingTypeLand",
-    "IncomingTypeParking",
-    "InseeCode",
-    "IrisCode",
-    "IsochroneGetAnswer",
-    "IsochroneGetAnswerData",
-    "Job",
-    "JobsListAnswer",
-    "KeptApart",
-    "Key",
-    "KeyChange",
-    "KeyRequest",
-    "KeyRequestSqlLimits",
-    "KeysCreateAnswer",
-    "KeysListAnswer",
-    "KeysRevokeAnswer",
-    "KeysUpdateAnswer",
-    "LatLng",
-    "LayerFilter",
-    "LayerNearby",
-    "LayersListAnswer",
-    "LayersListAnswerDataItem",
-    "LayersListAnswerDataItemColumnsItem",
-    "LetterheadDeleteAnswer",
-    "LetterheadGetAnswer",
-    "LetterheadGetAnswerData",
-    "LetterheadPutAnswer",
-    "LetterheadPutRequest",
-    "LightSeller",
-    "LiteClimate",
-    "LiteFilterClimate",
-    "LiteFilterFeatures",
-    "LiteFilterPrice",
-    "LiteFilterProperty",
-    "LiteFilterSurface",
-    "LiteFilterTypeHabitation",
-    "LiteFilterTypeLand",
-    "LiteHabitation",
-    "LitePrice",
-    "LiteProperty",
-    "LitePropertyAdvert",
-    "LiteSurface",
-    "Location",
-    "ManyPropertiesPayload",
-    "ManyPropertiesPayloadObject",
-    "Medias",
-    "Meta",
-    "ModelAnswer",
-    "ModelInUse",
-    "ModelInUseModel",
-    "ModelInUseReportCard",
-    "NewKey",
-    "NumberRange",
-    "Offer",
-    "OfferRentingContract",
-    "OperationReport",
-    "OperatorAlert",
-    "OtherProperty",
-    "ParcelHistoryAnswer",
-    "ParcelSales",
-    "Percent",
-    "PlaceHistory",
-    "PlaceHistoryBuildingsItem",
-    "PlaceHistoryEventsItem",
-    "PlaceHistoryProperties",
-    "PlaceMarket",
-    "Polygons",
-    "PolygonsObject",
-    "PolygonsObject1",
-    "PortalsAnswer",
-    "PortfoliosDeleteAnswer",
-    "PortfoliosGetAnswer",
-    "PortfoliosGetAnswerData",
-    "PortfoliosGetAnswerDataChanges",
-    "PortfoliosGetAnswerDataHomesItem",
-    "PortfoliosGetAnswerDataTotals",
-    "PortfoliosListAnswer",
-    "PortfoliosListAnswerDataItem",
-    "PortfoliosPutAnswer",
-    "PortfoliosPutAnswerData",
-    "PortfoliosPutAnswerDataFaultsItem",
-    "Position",
-    "PostalCode",
-    "PreviewSearchAdvertsPayload",
-    "PreviewSearchDpePayload",
-    "PreviewSearchDvfPayload",
-    "PreviewSearchPropertiesPayload",
-    "PreviousState",
-    "Price",
-    "PricePath",
-    "PropertiesCandidatesAnswer",
-    "PropertiesCheckAnswer",
-    "PropertiesCountAnswer",
-    "PropertiesCountAnswerData",
-    "PropertiesGetAnswer",
-    "PropertiesGetByAdvertAnswer",
-    "PropertiesGetByUrlAnswer",
-    "PropertiesGetByUrlPending",
-    "PropertiesKeepApartAnswer",
-    "PropertiesManyAnswer",
-    "PropertiesMergeAnswer",
-    "PropertiesReportAnswer",
-    "PropertiesReportRequest",
-    "PropertiesSearchAnswer",
-    "PropertiesSearchAnswerData",
-    "PropertiesSearchLiteAnswer",
-    "PropertiesSearchLiteAnswerData",
-    "PropertiesSimilarsAnswer",
-    "PropertiesSplitAnswer",
-    "Property",
-    "PropertyAdvert",
-    "PropertyAlert",
-    "PropertyAlertsActivateAnswer",
-    "PropertyAlertsAllAnswer",
-    "PropertyAlertsCreateAnswer",
-    "PropertyAlertsCreateManyAnswer",
-    "PropertyAlertsCreateManyAnswerData",
-    "PropertyAlertsDeleteAnswer",
-    "PropertyAlertsDeliveriesAnswer",
-    "PropertyAlertsGetAnswer",
-    "PropertyAlertsHistoryAnswer",
-    "PropertyAlertsPreviewAnswer",
-    "PropertyAlertsPreviewAnswerData",
-    "PropertyAlertsPreviewAnswerDataPerDayItem",
-    "PropertyAlertsReplayAnswer",
-    "PropertyAlertsTestAnswer",
-    "PropertyAlertsUpdateAnswer",
-    "PropertyAnalyticsPayload",
-    "PropertyCondition",
-    "PropertyDelivery",
-    "PropertyDeliveryData",
-    "PropertyMatches",
-    "PropertyPrice",
-    "QuarterPrice",
-    "RentEstimate",
-    "RentEstimateGrossYield",
-    "RentEstimateMetadata",
-    "RentEstimateMetadataAdverts",
-    "RentEstimateMetadataCommune",
-    "RentEstimateMetadataRentMap",
-    "RentRequest",
-    "RentRequestHabitation",
-    "RentRequestOffer",
-    "Replay",
-    "ReplayRequest",
-    "ReportSource",
-    "ReportedDiagnostic",
-    "ReportedEstimate",
-    "ReportedHome",
-    "ReportedSale",
-    "ReportsHomeAnswer",
-    "ReportsListAnswer",
-    "RetriedDelivery",
-    "SalePosition",
-    "SampleAdvertsAnswer",
-    "SamplePropertiesAnswer",
-    "SaveManySearchAdvertsPayload",
-    "SaveManySearchDpePayload",
-    "SaveManySearchDvfPayload",
-    "SaveManySearchPropertiesPayload",
-    "SaveSearchAdvertsPayload",
-    "SaveSearchDpePayload",
-    "SaveSearchDvfPayload",
-    "SaveSearchPropertiesPayload",
-    "SearchPropertiesLitePayload",
-    "SearchPropertiesLitePayloadSearch",
-    "SearchPropertiesPayload",
-    "SecretsRotateAnswer",
-    "SimilarPropertiesPayload",
-    "SimilarPropertiesRequestSimilarityStrategyEnum",
-    "Siren",
-    "Source",
-    "SplitRequest",
-    "SqlAnswer",
-    "SqlRequest",
-    "SqlRequestLimits",
-    "SquareMetres",
-    "Surface",
-    "TestedReceiver",
-    "TileSetAnswer",
-    "TileSetAnswerVectorLayersItem",
-    "Timestamp",
-    "TypeHabitation",
-    "TypeLand",
-    "TypeParking",
-    "TypeUsage",
-    "UsageAnswer",
-    "ValuePart",
-    "Variation",
-    "VersionAnswer",
-    "VersionAnswerData",
-    "WebhookKeysRotateAnswer",
-    "Year",
+    "Account", "AccountRequest", "AccountUsage", "AccountWithSecret", "AccountsCreateAnswer", "AccountsGetAnswer",
+    "AccountsListAnswer", "AdCompleteLatLng", "AdLocation", "Address", "AddressCollection", "AddressCollectionExplain",
+    "AddressGeometry", "AddressProperties", "AddressPropertiesMatched", "AdminConsumptionAnswer", "Advert",
+    "AdvertAlert", "AdvertAlertsActivateAnswer", "AdvertAlertsAllAnswer", "AdvertAlertsCreateAnswer",
+    "AdvertAlertsCreateManyAnswer", "AdvertAlertsDeleteAnswer", "AdvertAlertsDeliveriesAnswer", "AdvertAlertsGetAnswer",
+    "AdvertAlertsHistoryAnswer", "AdvertAlertsPreviewAnswer", "AdvertAlertsPreviewAnswerData",
+    "AdvertAlertsReplayAnswer", "AdvertAlertsTestAnswer", "AdvertAlertsUpdateAnswer", "AdvertComparison",
+    "AdvertComparisonEvidenceItem", "AdvertDelivery", "AdvertDeliveryData", "AdvertEvent", "AdvertMatches",
+    "AdvertOutcome", "AdvertPrice", "AdvertUpdate", "AdvertUpdates", "AdvertsCheckAnswer", "AdvertsCheckAnswerData",
+    "AdvertsGetAnswer", "AdvertsGetByUrlAnswer", "AdvertsGetByUrlPending", "AdvertsGetByUrlPendingData",
+    "AdvertsReportAnswer", "AdvertsReportAnswerData", "AdvertsReportRequest", "AdvertsRequest", "AdvertsTakeAnswer",
+    "AlertContext", "AlertName", "AlertOutcome", "AlertOutcomeFailed", "AlertOverview", "AlertOverviewDeliveries",
+    "AlertsGetAnswer", "AlertsListAnswer", "AnalyticsMarketAnswer", "AnalyticsMarketAnswerDataItem",
+    "AnalyticsMarketAnswerMeta", "AnalyticsMarketRequest", "AnalyticsMarketRequestLocation",
+    "AnalyticsPropertySearchAnswer", "AnalyticsPropertySearchAnswerData",
+    "AnalyticsPropertySearchAnswerDataHistogramItem", "Area", "AreaObject3", "AreaObject3Isochrone",
+    "AreasDeleteAnswer", "AreasDeleteAnswerData", "AreasGetAnswer", "AreasGetAnswerData", "AreasListAnswer",
+    "AreasListAnswerDataItem", "AreasPutAnswer", "AuditAnswer", "AuditEntry", "BuildingDiagnostics",
+    "BuildingHistoryAnswer", "CandidateAdvert", "CandidatePair", "CandidatePairs", "CarbonPerArea",
+    "ChangeSearchAdvertsPayload", "ChangeSearchDpePayload", "ChangeSearchDvfPayload", "ChangeSearchPropertiesPayload",
+    "Characteristics", "Charges", "Climate", "CompleteLatLng", "Consumption", "ConsumptionAnswer",
+    "ConsumptionDaysAnswer", "Contact", "Count", "CountPropertiesPayload", "DateRange", "DayUsage",
+    "DeadLettersListAnswer", "DeadLettersRetryAnswer", "DecidedProperty", "Delivery", "DeliveryStatus", "Department",
+    "Dissenter", "DpeAlert", "DpeAlertsActivateAnswer", "DpeAlertsAllAnswer", "DpeAlertsCreateAnswer",
+    "DpeAlertsCreateManyAnswer", "DpeAlertsDeleteAnswer", "DpeAlertsDeliveriesAnswer", "DpeAlertsGetAnswer",
+    "DpeAlertsHistoryAnswer", "DpeAlertsPreviewAnswer", "DpeAlertsPreviewAnswerData", "DpeAlertsReplayAnswer",
+    "DpeAlertsTestAnswer", "DpeAlertsUpdateAnswer", "DpeDelivery", "DpeDeliveryData", "DpeDeliveryDataCreatedItem",
+    "DpeMatchAnswer", "DpeMatchAnswerDataItem", "DpeMatchAnswerMeta", "DpeMatchAnswerMetaAddress", "DpeMatchManyAnswer",
+    "DpeMatchManyRequest", "DpeMatchRequest", "DpeMatchRequestFilters", "DpeMatchRequestScoringTargets", "DpeRecord",
+    "DpeSearchAnswer", "DpeSearchRequest", "DpeSearchRequestFilters", "DvfAlert", "DvfAlertsActivateAnswer",
+    "DvfAlertsAllAnswer", "DvfAlertsCreateAnswer", "DvfAlertsCreateManyAnswer", "DvfAlertsDeleteAnswer",
+    "DvfAlertsDeliveriesAnswer", "DvfAlertsGetAnswer", "DvfAlertsHistoryAnswer", "DvfAlertsPreviewAnswer",
+    "DvfAlertsPreviewAnswerData", "DvfAlertsReplayAnswer", "DvfAlertsTestAnswer", "DvfAlertsUpdateAnswer",
+    "DvfDelivery", "DvfDeliveryData", "DvfDeliveryDataCreatedItem", "DvfMatchAnswer", "DvfMatchAnswerDataItem",
+    "DvfMatchManyAnswer", "DvfMatchManyRequest", "DvfMatchRequest", "DvfMatchRequestFilters",
+    "DvfMatchRequestScoringTargets", "DvfRecord", "DvfSearchAnswer", "DvfSearchRequest", "DvfSearchRequestFilters",
+    "EnergyPerArea", "EnumAdvertAlertMatch", "EnumAdvertEvent", "EnumAlertMatch", "EnumConstructionMaterial",
+    "EnumCurrency", "EnumEnergyClassification", "EnumExposure", "EnumFurniture", "EnumGlazingType",
+    "EnumGreenhouseClassification", "EnumHeatType", "EnumHeatTypeDetail", "EnumHeating", "EnumLandType",
+    "EnumLocationPrecision", "EnumOpenDataAlertMatch", "EnumParkingType", "EnumPricingScope", "EnumPropertyClass",
+    "EnumPropertyGeneralCondition", "EnumPropertyInteriorCondition", "EnumPropertyOfferType", "EnumPropertyProcess",
+    "EnumPropertyTypeHabitation", "EnumSearchRequestOrderBy", "EnumSearchRequestSortBy", "EnumSellerType",
+    "EnumStudiedData", "EnumViewOn", "EnumViewType", "Erasure", "ErasurePlace", "ErasureRequest",
+    "ErasuresCreateAnswer", "Error", "ErrorError", "Estimate", "EstimateMetadata", "EstimateMetadataComparablesItem",
+    "EstimateMetadataModel", "EstimatePriceRange", "EstimatePropertyLiteAnswer", "EstimatePropertyLiteManyAnswer",
+    "EstimatePropertyLiteManyRequest", "EstimateRentAnswer", "EstimateRequest", "EstimateRequestHabitation",
+    "EstimateRequestHabitationCharacteristics", "EstimateRequestHabitationClimate", "EstimateRequestHabitationFeatures",
+    "EstimateRequestHabitationPropertyCondition", "EstimateRequestHabitationSurface", "EstimateRequestLand",
+    "EstimateRequestLocation", "EstimateRequestLocationLocationCoordinate", "EstimateRequestOffer", "Eur", "EurChange",
+    "EurPerSquareMetre", "Features", "FilterAdvert", "FilterAdvertPrice", "FilterAdvertQuery", "FilterCharacteristics",
+    "FilterClimate", "FilterCompleteLatLng", "FilterDateRange", "FilterDpeQuery", "FilterDvfQuery", "FilterFeatures",
+    "FilterLatLng", "FilterLatLngGeoBoundingBox", "FilterLatLngGeoDistance", "FilterLatLngGeoInseeCodeDistance",
+    "FilterLightSeller", "FilterLocation", "FilterMeta", "FilterOffer", "FilterOfferRentingContract", "FilterPrice",
+    "FilterProperty", "FilterPropertyAdvert", "FilterPropertyCondition", "FilterPropertyPrice", "FilterPropertyQuery",
+    "FilterSource", "FilterSurface", "FilterTypeHabitation", "FilterTypeLand", "FilterTypeParking", "FilterVariation",
+    "Finding", "FindingsListAnswer", "Floor", "FlxId", "GeoDistance", "GeocodingBatchAnswer", "GeocodingBatchRequest",
+    "GeocodingBatchRequestRequestsItem", "GeocodingProjectCreateAnswer", "GeocodingProjectCreateAnswerData",
+    "GeocodingProjectDeleteAnswer", "GeocodingProjectDeleteAnswerData", "GeocodingProjectGetAnswer",
+    "GeocodingProjectInputAnswer", "GeocodingProjectPipelineAnswer", "GeocodingProjectPipelineAnswerData",
+    "GeocodingProjectPipelineAnswerDataRowsByStatus", "GeocodingProjectPipelineRequest", "GeocodingProjectStartAnswer",
+    "Grant", "HomeReport", "Image", "IncomingAdCompleteLatLng", "IncomingAdLocation", "IncomingAdvert",
+    "IncomingAdvertPrice", "IncomingCharacteristics", "IncomingCharges", "IncomingClimate", "IncomingContact",
+    "IncomingFeatures", "IncomingImage", "IncomingLightSeller", "IncomingMedias", "IncomingMeta", "IncomingOffer",
+    "IncomingOfferRentingContract", "IncomingPropertyCondition", "IncomingSurface", "IncomingTypeHabitation",
+    "IncomingTypeLand", "IncomingTypeParking", "InseeCode", "IrisCode", "IsochroneGetAnswer", "IsochroneGetAnswerData",
+    "Job", "JobsListAnswer", "KeptApart", "Key", "KeyChange", "KeyRequest", "KeyRequestSqlLimits", "KeysCreateAnswer",
+    "KeysListAnswer", "KeysRevokeAnswer", "KeysUpdateAnswer", "LatLng", "LayerFilter", "LayerNearby",
+    "LayersListAnswer", "LayersListAnswerDataItem", "LayersListAnswerDataItemColumnsItem", "LetterheadDeleteAnswer",
+    "LetterheadGetAnswer", "LetterheadGetAnswerData", "LetterheadPutAnswer", "LetterheadPutRequest", "LightSeller",
+    "LiteClimate", "LiteFilterClimate", "LiteFilterFeatures", "LiteFilterPrice", "LiteFilterProperty",
+    "LiteFilterSurface", "LiteFilterTypeHabitation", "LiteFilterTypeLand", "LiteHabitation", "LitePrice",
+    "LiteProperty", "LitePropertyAdvert", "LiteSurface", "Location", "ManyPropertiesPayload",
+    "ManyPropertiesPayloadObject", "Medias", "Meta", "ModelAnswer", "ModelInUse", "ModelInUseModel",
+    "ModelInUseReportCard", "NewKey", "NumberRange", "Offer", "OfferRentingContract", "OperationReport",
+    "OperatorAlert", "OtherProperty", "ParcelHistoryAnswer", "ParcelSales", "Percent", "PlaceHistory",
+    "PlaceHistoryBuildingsItem", "PlaceHistoryEventsItem", "PlaceHistoryProperties", "PlaceMarket", "Polygons",
+    "PolygonsObject", "PolygonsObject1", "PortalsAnswer", "PortfoliosDeleteAnswer", "PortfoliosGetAnswer",
+    "PortfoliosGetAnswerData", "PortfoliosGetAnswerDataChanges", "PortfoliosGetAnswerDataHomesItem",
+    "PortfoliosGetAnswerDataTotals", "PortfoliosListAnswer", "PortfoliosListAnswerDataItem", "PortfoliosPutAnswer",
+    "PortfoliosPutAnswerData", "PortfoliosPutAnswerDataFaultsItem", "Position", "PostalCode",
+    "PreviewSearchAdvertsPayload", "PreviewSearchDpePayload", "PreviewSearchDvfPayload",
+    "PreviewSearchPropertiesPayload", "PreviousState", "Price", "PricePath", "PropertiesCandidatesAnswer",
+    "PropertiesCheckAnswer", "PropertiesCountAnswer", "PropertiesCountAnswerData", "PropertiesGetAnswer",
+    "PropertiesGetByAdvertAnswer", "PropertiesGetByUrlAnswer", "PropertiesGetByUrlPending", "PropertiesKeepApartAnswer",
+    "PropertiesManyAnswer", "PropertiesMergeAnswer", "PropertiesReportAnswer", "PropertiesReportRequest",
+    "PropertiesSearchAnswer", "PropertiesSearchAnswerData", "PropertiesSearchLiteAnswer",
+    "PropertiesSearchLiteAnswerData", "PropertiesSimilarsAnswer", "PropertiesSplitAnswer", "Property", "PropertyAdvert",
+    "PropertyAlert", "PropertyAlertsActivateAnswer", "PropertyAlertsAllAnswer", "PropertyAlertsCreateAnswer",
+    "PropertyAlertsCreateManyAnswer", "PropertyAlertsCreateManyAnswerData", "PropertyAlertsDeleteAnswer",
+    "PropertyAlertsDeliveriesAnswer", "PropertyAlertsGetAnswer", "PropertyAlertsHistoryAnswer",
+    "PropertyAlertsPreviewAnswer", "PropertyAlertsPreviewAnswerData", "PropertyAlertsPreviewAnswerDataPerDayItem",
+    "PropertyAlertsReplayAnswer", "PropertyAlertsTestAnswer", "PropertyAlertsUpdateAnswer", "PropertyAnalyticsPayload",
+    "PropertyCondition", "PropertyDelivery", "PropertyDeliveryData", "PropertyMatches", "PropertyPrice", "QuarterPrice",
+    "RentEstimate", "RentEstimateGrossYield", "RentEstimateMetadata", "RentEstimateMetadataAdverts",
+    "RentEstimateMetadataCommune", "RentEstimateMetadataRentMap", "RentRequest", "RentRequestHabitation",
+    "RentRequestOffer", "Replay", "ReplayRequest", "ReportSource", "ReportedDiagnostic", "ReportedEstimate",
+    "ReportedHome", "ReportedSale", "ReportsHomeAnswer", "ReportsListAnswer", "RetriedDelivery", "SalePosition",
+    "SampleAdvertsAnswer", "SamplePropertiesAnswer", "SaveManySearchAdvertsPayload", "SaveManySearchDpePayload",
+    "SaveManySearchDvfPayload", "SaveManySearchPropertiesPayload", "SaveSearchAdvertsPayload", "SaveSearchDpePayload",
+    "SaveSearchDvfPayload", "SaveSearchPropertiesPayload", "SearchPropertiesLitePayload",
+    "SearchPropertiesLitePayloadSearch", "SearchPropertiesPayload", "SecretsRotateAnswer", "SimilarPropertiesPayload",
+    "SimilarPropertiesRequestSimilarityStrategyEnum", "Siren", "Source", "SplitRequest", "SqlAnswer", "SqlRequest",
+    "SqlRequestLimits", "SquareMetres", "Surface", "TestedReceiver", "TileSetAnswer", "TileSetAnswerVectorLayersItem",
+    "Timestamp", "TypeHabitation", "TypeLand", "TypeParking", "TypeUsage", "UsageAnswer", "ValuePart", "Variation",
+    "VersionAnswer", "VersionAnswerData", "WebhookKeysRotateAnswer", "Year",
 ]
 
 
 class Error(TypedDict):
-    """`Error` of the contract."""
-
     error: ErrorError
     """Why the request failed."""
 
@@ -522,8 +133,6 @@ class ErrorError(TypedDict):
 
 
 class DpeSearchRequest(TypedDict):
-    """`DpeSearchRequest` of the contract."""
-
     filters: NotRequired[DpeSearchRequestFilters]
     """Filters; a record must match all of them."""
     sortBy: NotRequired[Literal["date_etablissement_dpe", "numero_dpe", "type_batiment", "surface_habitable_logement", "etiquette_dpe", "conso_5_usages_par_m2_ep", "emission_ges_5_usages", "emission_ges_5_usages_par_m2", "zone_climatique"]]
@@ -620,7 +229,6 @@ DateRange = TypedDict(
         "to": "NotRequired[str]",
     },
 )
-"""`DateRange` of the contract."""
 
 
 class GeoDistance(TypedDict):
@@ -635,8 +243,6 @@ class GeoDistance(TypedDict):
 
 
 class DpeSearchAnswer(TypedDict):
-    """`DpeSearchAnswer` of the contract."""
-
     data: list[DpeRecord]
     total: int
     """Number of all records that match."""
@@ -649,8 +255,6 @@ class DpeSearchAnswer(TypedDict):
 
 
 class DpeMatchRequest(TypedDict):
-    """`DpeMatchRequest` of the contract."""
-
     filters: NotRequired[DpeMatchRequestFilters]
     """Filters; a candidate must match all of them."""
     size: NotRequired[int]
@@ -711,8 +315,6 @@ class DpeMatchRequestScoringTargets(TypedDict):
 
 
 class DpeMatchAnswer(TypedDict):
-    """`DpeMatchAnswer` of the contract."""
-
     data: list[DpeMatchAnswerDataItem]
     """Candidates, best first."""
     meta: DpeMatchAnswerMeta
@@ -720,8 +322,6 @@ class DpeMatchAnswer(TypedDict):
 
 
 class DpeMatchAnswerDataItem(TypedDict):
-    """`DpeMatchAnswerDataItem` of the contract."""
-
     score: float
     """Weighted mean of the similarities to the targets, rounded to one decimal."""
     confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
@@ -754,8 +354,6 @@ class DpeMatchAnswerMetaAddress(TypedDict):
 
 
 class DpeRecord(TypedDict):
-    """`DpeRecord` of the contract."""
-
     numero_dpe: str
     """Number of the diagnostic."""
     numero_dpe_remplace: NotRequired[str]
@@ -1231,8 +829,6 @@ class DpeRecord(TypedDict):
 
 
 class DvfSearchRequest(TypedDict):
-    """`DvfSearchRequest` of the contract."""
-
     filters: NotRequired[DvfSearchRequestFilters]
     """Filters; a record must match all of them."""
     sortBy: NotRequired[Literal["transaction_date", "id", "price_eur", "price_per_m2_living_eur", "price_per_m2_land_eur", "surface_m2"]]
@@ -1309,8 +905,6 @@ class DvfSearchRequestFilters(TypedDict):
 
 
 class DvfSearchAnswer(TypedDict):
-    """`DvfSearchAnswer` of the contract."""
-
     data: list[DvfRecord]
     total: int
     """Number of all records that match."""
@@ -1323,8 +917,6 @@ class DvfSearchAnswer(TypedDict):
 
 
 class DvfMatchRequest(TypedDict):
-    """`DvfMatchRequest` of the contract."""
-
     filters: NotRequired[DvfMatchRequestFilters]
     """Filters; a candidate must match all of them."""
     size: NotRequired[int]
@@ -1377,8 +969,6 @@ class DvfMatchRequestScoringTargets(TypedDict):
 
 
 class DvfMatchAnswer(TypedDict):
-    """`DvfMatchAnswer` of the contract."""
-
     data: list[DvfMatchAnswerDataItem]
     """Candidates, best first."""
     meta: DpeMatchAnswerMeta
@@ -1386,8 +976,6 @@ class DvfMatchAnswer(TypedDict):
 
 
 class DvfMatchAnswerDataItem(TypedDict):
-    """`DvfMatchAnswerDataItem` of the contract."""
-
     score: float
     """Weighted mean of the similarities to the targets, rounded to one decimal."""
     confidence: Literal["HIGH", "MEDIUM", "LOW", "REJECT"]
@@ -1396,8 +984,6 @@ class DvfMatchAnswerDataItem(TypedDict):
 
 
 class DvfRecord(TypedDict):
-    """`DvfRecord` of the contract."""
-
     id: str
     """Identifier of the sale."""
     transaction_date: NotRequired[str]
@@ -1476,8 +1062,6 @@ class DvfRecord(TypedDict):
 
 
 class PlaceHistory(TypedDict):
-    """`PlaceHistory` of the contract."""
-
     id: str
     """Identifier of the place, as in the request."""
     buildings: NotRequired[list[PlaceHistoryBuildingsItem]]
@@ -1501,8 +1085,6 @@ class PlaceHistory(TypedDict):
 
 
 class PlaceHistoryBuildingsItem(TypedDict):
-    """`PlaceHistoryBuildingsItem` of the contract."""
-
     id_rnb: str
     """Identifier of the building."""
     status: NotRequired[str]
@@ -1527,8 +1109,6 @@ class PlaceHistoryProperties(TypedDict):
 
 
 class PlaceHistoryEventsItem(TypedDict):
-    """`PlaceHistoryEventsItem` of the contract."""
-
     date: NotRequired[str]
     """Day of the sale, day on which the diagnostic was established, or day on which the property or the advert was
     first seen.
@@ -1546,8 +1126,6 @@ class PlaceHistoryEventsItem(TypedDict):
 
 
 class AccountRequest(TypedDict):
-    """`AccountRequest` of the contract."""
-
     name: str
     """Unique among the accounts; must be 1 to 100 characters, without control characters, blanks at the ends or the
     form of a UUID.
@@ -1555,8 +1133,6 @@ class AccountRequest(TypedDict):
 
 
 class Account(TypedDict):
-    """`Account` of the contract."""
-
     account_id: str
     """Identifier of the account."""
     name: str
@@ -1572,8 +1148,6 @@ class Account(TypedDict):
 
 
 class AccountWithSecret(TypedDict):
-    """`AccountWithSecret` of the contract."""
-
     account_id: str
     """Identifier of the account."""
     name: str
@@ -1597,8 +1171,6 @@ Grant: TypeAlias = Literal["search", "refetch", "analytics", "ai", "geocoding", 
 
 
 class KeyRequest(TypedDict):
-    """`KeyRequest` of the contract."""
-
     account_id: NotRequired[str]
     """Account that will own the key; by default the account named default."""
     kind: Literal["test", "production"]
@@ -1678,8 +1250,6 @@ class KeyChange(TypedDict):
 
 
 class Key(TypedDict):
-    """`Key` of the contract."""
-
     key_id: str
     """Identifier of the key."""
     account_id: str
@@ -1712,8 +1282,6 @@ class Key(TypedDict):
 
 
 class NewKey(TypedDict):
-    """`NewKey` of the contract."""
-
     key_id: str
     """Identifier of the key."""
     account_id: str
@@ -1748,8 +1316,6 @@ class NewKey(TypedDict):
 
 
 class AuditEntry(TypedDict):
-    """`AuditEntry` of the contract."""
-
     entry: int
     """Number of the entry."""
     at: str
@@ -1769,8 +1335,6 @@ class AuditEntry(TypedDict):
 
 
 class TypeUsage(TypedDict):
-    """`TypeUsage` of the contract."""
-
     type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
@@ -1780,8 +1344,6 @@ class TypeUsage(TypedDict):
 
 
 class AccountUsage(TypedDict):
-    """`AccountUsage` of the contract."""
-
     account_id: str
     """Identifier of the account."""
     name: str
@@ -1793,8 +1355,6 @@ class AccountUsage(TypedDict):
 
 
 class Consumption(TypedDict):
-    """`Consumption` of the contract."""
-
     total_credits: int
     """Credits charged in the period."""
     consumption_per_type: list[TypeUsage]
@@ -1802,8 +1362,6 @@ class Consumption(TypedDict):
 
 
 class DayUsage(TypedDict):
-    """`DayUsage` of the contract."""
-
     type: Literal["API_PROPERTIES_GET_BY_ID", "API_PROPERTIES_GET_BY_ADVERT_ID", "API_ADVERTS_GET_BY_URL", "API_PROPERTIES_GET_BY_URL", "API_ADVERTS_CHECK", "API_PROPERTIES_CHECK", "API_ESTIMATE_PROPERTY_LITE", "API_ESTIMATE_RENT", "API_REPORTS_HOME", "API_PROPERTIES_SEARCH", "API_PROPERTIES_SEARCH_LITE", "API_ADVERTS_GET_BY_ID", "API_OPENDATA_DPE_SEARCH", "API_OPENDATA_DPE_MATCH", "API_OPENDATA_DVF_SEARCH", "API_OPENDATA_DVF_MATCH", "API_PARCELS_GET_BY_ID", "API_BUILDINGS_GET_BY_ID", "API_GEOCODING_SEARCH", "API_GEOCODING_REVERSE", "API_GEOCODING_CSV", "API_ANALYTICS", "API_SQL", "API_ADVERTS_GET_ALERT_HISTORY", "API_PROPERTIES_GET_ALERT_HISTORY", "WEBHOOK_ALERT_ADVERTS", "WEBHOOK_ALERT_PROPERTIES_MATCH_CREATED", "WEBHOOK_ALERT_PROPERTIES_MATCH_MERGED", "API_OPENDATA_DVF_GET_ALERT_HISTORY", "API_OPENDATA_DPE_GET_ALERT_HISTORY", "WEBHOOK_ALERT_DVF", "WEBHOOK_ALERT_DPE", "WEBHOOK_PORTFOLIOS"]
     """Type of consumption."""
     credits: int
@@ -1815,8 +1373,6 @@ class DayUsage(TypedDict):
 
 
 class OperationReport(TypedDict):
-    """`OperationReport` of the contract."""
-
     name: str
     """What wrote it, and when."""
     report: dict[str, Any]
@@ -1826,8 +1382,6 @@ class OperationReport(TypedDict):
 
 
 class ModelInUse(TypedDict):
-    """`ModelInUse` of the contract."""
-
     model: ModelInUseModel | None
     """The valuation model; null if none has been trained."""
     report_card: ModelInUseReportCard | None
@@ -1861,8 +1415,6 @@ class ModelInUseReportCard(TypedDict):
 
 
 class Job(TypedDict):
-    """`Job` of the contract."""
-
     job_id: str
     """Identifier of the job."""
     account_id: str
@@ -1888,8 +1440,6 @@ class Job(TypedDict):
 
 
 class Finding(TypedDict):
-    """`Finding` of the contract."""
-
     severity: Literal["problem", "advice"]
     """Whether something does not work or data may be lost (problem), or something is missing or old (advice)."""
     message: str
@@ -3039,7 +2589,6 @@ PlaceMarket = TypedDict(
         "grossYield": "NotRequired[float]",
     },
 )
-"""`PlaceMarket` of the contract."""
 
 
 class LayerNearby(TypedDict):
@@ -3117,15 +2666,11 @@ class ReportedDiagnostic(TypedDict):
 
 
 class SamplePropertiesAnswer(TypedDict):
-    """`SamplePropertiesAnswer` of the contract."""
-
     data: list[Property]
     """Made-up records in the real format."""
 
 
 class SampleAdvertsAnswer(TypedDict):
-    """`SampleAdvertsAnswer` of the contract."""
-
     data: list[Advert]
     """Made-up records in the real format."""
 
@@ -3561,15 +3106,11 @@ class IncomingAdvertPrice(TypedDict):
 
 
 class AdvertsRequest(TypedDict):
-    """`AdvertsRequest` of the contract."""
-
     adverts: list[IncomingAdvert]
     """Adverts; each is accepted or refused on its own."""
 
 
 class AdvertOutcome(TypedDict):
-    """`AdvertOutcome` of the contract."""
-
     flxId: NotRequired[str]
     """The advert; absent if it was refused."""
     propertyFlxId: NotRequired[str]
@@ -3585,36 +3126,26 @@ class AdvertOutcome(TypedDict):
 
 
 class OtherProperty(TypedDict):
-    """`OtherProperty` of the contract."""
-
     propertyFlxId: str
     """Identifier of the other property."""
 
 
 class SplitRequest(TypedDict):
-    """`SplitRequest` of the contract."""
-
     advertFlxIds: list[str]
     """Identifiers of the adverts to move out; at least one advert must remain."""
 
 
 class DecidedProperty(TypedDict):
-    """`DecidedProperty` of the contract."""
-
     propertyFlxId: str
     """The property that remains after a merge, or the new property of the adverts after a split."""
 
 
 class KeptApart(TypedDict):
-    """`KeptApart` of the contract."""
-
     keptApart: list[str]
     """The two properties that are kept apart."""
 
 
 class CandidatePairs(TypedDict):
-    """`CandidatePairs` of the contract."""
-
     pairs: list[CandidatePair]
     """The likeliest pairs; each pair of properties appears once."""
     waiting: int
@@ -3622,8 +3153,6 @@ class CandidatePairs(TypedDict):
 
 
 class CandidatePair(TypedDict):
-    """`CandidatePair` of the contract."""
-
     adverts: list[CandidateAdvert]
     """The two adverts that are most alike, one of each property."""
     together: bool
@@ -3648,8 +3177,6 @@ class CandidatePair(TypedDict):
 
 
 class CandidateAdvert(TypedDict):
-    """`CandidateAdvert` of the contract."""
-
     flxId: str
     """The advert."""
     propertyFlxId: str
@@ -3677,8 +3204,6 @@ class CandidateAdvert(TypedDict):
 
 
 class Dissenter(TypedDict):
-    """`Dissenter` of the contract."""
-
     flxId: str
     """The advert."""
     propertyFlxId: str
@@ -3694,8 +3219,6 @@ class Dissenter(TypedDict):
 
 
 class AdvertComparison(TypedDict):
-    """`AdvertComparison` of the contract."""
-
     probability: float
     """Probability that both are the same home."""
     bits: float
@@ -3715,8 +3238,6 @@ class AdvertComparison(TypedDict):
 
 
 class AdvertComparisonEvidenceItem(TypedDict):
-    """`AdvertComparisonEvidenceItem` of the contract."""
-
     field: Literal["place", "address", "surface", "land", "rooms", "bedrooms", "floor", "building", "price", "energy", "amenities", "text", "title", "figures", "photos", "seller", "reference", "portal", "identifier", "condominium", "district", "kind", "previousPrice"]
     """What was compared."""
     found: str
@@ -3728,8 +3249,6 @@ class AdvertComparisonEvidenceItem(TypedDict):
 
 
 class ErasureRequest(TypedDict):
-    """`ErasureRequest` of the contract."""
-
     phone: NotRequired[str]
     """Telephone number of the person, with or without +33, spaces and dots."""
     email: NotRequired[str]
@@ -3741,8 +3260,6 @@ class ErasureRequest(TypedDict):
 
 
 class Erasure(TypedDict):
-    """`Erasure` of the contract."""
-
     erasureId: NotRequired[str]
     """Identifier of the erasure, as in the audit log; absent in a dry run."""
     dryRun: bool
@@ -3754,8 +3271,6 @@ class Erasure(TypedDict):
 
 
 class ErasurePlace(TypedDict):
-    """`ErasurePlace` of the contract."""
-
     place: Literal["adverts", "properties", "former_records", "deliveries", "delivery_errors", "jobs", "rejections", "listing_reports", "responses", "sql_queries", "pages", "import_reports", "data_files"]
     """The place."""
     found: int
@@ -3780,8 +3295,6 @@ class FilterDateRange(TypedDict):
 
 
 class LatLng(TypedDict):
-    """`LatLng` of the contract."""
-
     lat: float
     """Latitude, degrees."""
     lon: float
@@ -3795,8 +3308,6 @@ and latitude; borders are included.
 
 
 class PolygonsObject(TypedDict):
-    """`PolygonsObject` of the contract."""
-
     type: Literal["Polygon"]
     """Kind of the geometry."""
     coordinates: list[list[list[float]]]
@@ -3804,8 +3315,6 @@ class PolygonsObject(TypedDict):
 
 
 class PolygonsObject1(TypedDict):
-    """`PolygonsObject1` of the contract."""
-
     type: Literal["MultiPolygon"]
     """Kind of the geometry."""
     coordinates: list[list[list[list[float]]]]
@@ -3819,8 +3328,6 @@ and latitude; borders are included. Or the name of a stored area, or an area wit
 
 
 class AreaObject3(TypedDict):
-    """`AreaObject3` of the contract."""
-
     isochrone: AreaObject3Isochrone
     """What can be reached from a position, as a service of the network of roads computes it."""
 
@@ -4162,8 +3669,6 @@ class FilterTypeLand(TypedDict):
 
 
 class FilterCompleteLatLng(TypedDict):
-    """`FilterCompleteLatLng` of the contract."""
-
     location: NotRequired[FilterLatLng]
 
 
@@ -4278,8 +3783,6 @@ EnumSearchRequestOrderBy: TypeAlias = Literal["ASC", "DESC"]
 
 
 class SearchPropertiesPayload(TypedDict):
-    """`SearchPropertiesPayload` of the contract."""
-
     size: int
     """Number of properties per page."""
     sortBy: EnumSearchRequestSortBy
@@ -4379,8 +3882,6 @@ class LiteFilterProperty(TypedDict):
 
 
 class SearchPropertiesLitePayload(TypedDict):
-    """`SearchPropertiesLitePayload` of the contract."""
-
     size: int
     """Number of properties per page."""
     sortBy: EnumSearchRequestSortBy
@@ -4475,8 +3976,6 @@ class FilterAdvert(TypedDict):
 
 
 class FilterPropertyQuery(TypedDict):
-    """`FilterPropertyQuery` of the contract."""
-
     filterProperty: FilterProperty
     keywords: NotRequired[list[str]]
     """Terms that must all occur in title, description or tags; case and accents are ignored."""
@@ -4487,8 +3986,6 @@ class FilterPropertyQuery(TypedDict):
 
 
 class FilterAdvertQuery(TypedDict):
-    """`FilterAdvertQuery` of the contract."""
-
     filterAd: FilterAdvert
     keywords: NotRequired[list[str]]
     """Terms that must all occur in title, description or tags; case and accents are ignored."""
@@ -4499,8 +3996,6 @@ class FilterAdvertQuery(TypedDict):
 
 
 class CountPropertiesPayload(TypedDict):
-    """`CountPropertiesPayload` of the contract."""
-
     search: FilterPropertyQuery
     """The search; all its conditions must hold."""
 
@@ -4510,8 +4005,6 @@ EnumStudiedData: TypeAlias = Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME
 
 
 class PropertyAnalyticsPayload(TypedDict):
-    """`PropertyAnalyticsPayload` of the contract."""
-
     search: FilterPropertyQuery
     """The search; all its conditions must hold."""
     studiedData: EnumStudiedData
@@ -4522,8 +4015,6 @@ SimilarPropertiesRequestSimilarityStrategyEnum: TypeAlias = Literal["SEARCH"]
 
 
 class SimilarPropertiesPayload(TypedDict):
-    """`SimilarPropertiesPayload` of the contract."""
-
     flxId: FlxId
     similarityStrategy: SimilarPropertiesRequestSimilarityStrategyEnum
     size: int
@@ -4534,15 +4025,11 @@ ManyPropertiesPayload: TypeAlias = "ManyPropertiesPayloadObject | list[FlxId]"
 
 
 class ManyPropertiesPayloadObject(TypedDict):
-    """`ManyPropertiesPayloadObject` of the contract."""
-
     flxIds: list[FlxId]
     """Identifiers of properties; the answer keeps their order and leaves out unknown identifiers."""
 
 
 class EstimateRequest(TypedDict):
-    """`EstimateRequest` of the contract."""
-
     location: EstimateRequestLocation
     """Location of the home."""
     type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
@@ -4663,8 +4150,6 @@ class EstimateRequestOffer(TypedDict):
 
 
 class Estimate(TypedDict):
-    """`Estimate` of the contract."""
-
     price: int
     """Central estimate, EUR."""
     priceRange: EstimatePriceRange
@@ -4723,8 +4208,6 @@ class EstimateMetadataModel(TypedDict):
 
 
 class EstimateMetadataComparablesItem(TypedDict):
-    """`EstimateMetadataComparablesItem` of the contract."""
-
     id: str
     """Identifier of the recorded sale."""
     date: str
@@ -4738,8 +4221,6 @@ class EstimateMetadataComparablesItem(TypedDict):
 
 
 class RentRequest(TypedDict):
-    """`RentRequest` of the contract."""
-
     location: EstimateRequestLocation
     """Location of the home."""
     type: Literal["CLASS_FLAT", "CLASS_HOUSE"]
@@ -4781,8 +4262,6 @@ class RentRequestOffer(TypedDict):
 
 
 class RentEstimate(TypedDict):
-    """`RentEstimate` of the contract."""
-
     rent: int
     """Monthly rent, EUR."""
     rentPerArea: float
@@ -4891,8 +4370,6 @@ class RentEstimateMetadataRentMap(TypedDict):
 
 
 class Address(TypedDict):
-    """`Address` of the contract."""
-
     type: Literal["Feature"]
     """Fixed value required by GeoJSON."""
     geometry: AddressGeometry
@@ -5017,8 +4494,6 @@ EnumAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"]
 
 
 class SaveSearchPropertiesPayload(TypedDict):
-    """`SaveSearchPropertiesPayload` of the contract."""
-
     search_query: FilterPropertyQuery
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
@@ -5049,23 +4524,17 @@ class ChangeSearchPropertiesPayload(TypedDict):
 
 
 class SaveManySearchPropertiesPayload(TypedDict):
-    """`SaveManySearchPropertiesPayload` of the contract."""
-
     alerts: list[SaveSearchPropertiesPayload]
     """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchPropertiesPayload(TypedDict):
-    """`PreviewSearchPropertiesPayload` of the contract."""
-
     search_query: FilterPropertyQuery
     days: NotRequired[int]
     """Number of days to look back, including today."""
 
 
 class PropertyAlert(TypedDict):
-    """`PropertyAlert` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5100,8 +4569,6 @@ EnumAdvertAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_AD
 
 
 class SaveSearchAdvertsPayload(TypedDict):
-    """`SaveSearchAdvertsPayload` of the contract."""
-
     search_query: FilterAdvertQuery
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
@@ -5136,23 +4603,17 @@ class ChangeSearchAdvertsPayload(TypedDict):
 
 
 class SaveManySearchAdvertsPayload(TypedDict):
-    """`SaveManySearchAdvertsPayload` of the contract."""
-
     alerts: list[SaveSearchAdvertsPayload]
     """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchAdvertsPayload(TypedDict):
-    """`PreviewSearchAdvertsPayload` of the contract."""
-
     search_query: FilterAdvertQuery
     days: NotRequired[int]
     """Number of days to look back, including today."""
 
 
 class AdvertAlert(TypedDict):
-    """`AdvertAlert` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5189,8 +4650,6 @@ EnumOpenDataAlertMatch: TypeAlias = Literal["ALERT_MATCH_CREATED", "ALERT_MATCH_
 
 
 class SaveSearchDvfPayload(TypedDict):
-    """`SaveSearchDvfPayload` of the contract."""
-
     search_query: FilterDvfQuery
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
@@ -5221,21 +4680,15 @@ class ChangeSearchDvfPayload(TypedDict):
 
 
 class SaveManySearchDvfPayload(TypedDict):
-    """`SaveManySearchDvfPayload` of the contract."""
-
     alerts: list[SaveSearchDvfPayload]
     """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchDvfPayload(TypedDict):
-    """`PreviewSearchDvfPayload` of the contract."""
-
     search_query: FilterDvfQuery
 
 
 class DvfAlert(TypedDict):
-    """`DvfAlert` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5266,8 +4719,6 @@ class DvfAlert(TypedDict):
 
 
 class SaveSearchDpePayload(TypedDict):
-    """`SaveSearchDpePayload` of the contract."""
-
     search_query: FilterDpeQuery
     webhook_url: str
     """URL that matches are posted to: https, with a public host that resolves. The URL is checked again at every
@@ -5298,21 +4749,15 @@ class ChangeSearchDpePayload(TypedDict):
 
 
 class SaveManySearchDpePayload(TypedDict):
-    """`SaveManySearchDpePayload` of the contract."""
-
     alerts: list[SaveSearchDpePayload]
     """Alerts; each is accepted or refused on its own."""
 
 
 class PreviewSearchDpePayload(TypedDict):
-    """`PreviewSearchDpePayload` of the contract."""
-
     search_query: FilterDpeQuery
 
 
 class DpeAlert(TypedDict):
-    """`DpeAlert` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5343,15 +4788,11 @@ class DpeAlert(TypedDict):
 
 
 class FilterDvfQuery(TypedDict):
-    """`FilterDvfQuery` of the contract."""
-
     filters: NotRequired[DvfSearchRequestFilters]
     """Filters; a record must match all of them."""
 
 
 class DvfDelivery(TypedDict):
-    """`DvfDelivery` of the contract."""
-
     data: DvfDeliveryData
     """What the alert matched."""
 
@@ -5366,8 +4807,6 @@ class DvfDeliveryData(TypedDict):
 
 
 class DvfDeliveryDataCreatedItem(TypedDict):
-    """`DvfDeliveryDataCreatedItem` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     context: NotRequired[dict[str, Any]]
@@ -5377,15 +4816,11 @@ class DvfDeliveryDataCreatedItem(TypedDict):
 
 
 class FilterDpeQuery(TypedDict):
-    """`FilterDpeQuery` of the contract."""
-
     filters: NotRequired[DpeSearchRequestFilters]
     """Filters; a record must match all of them."""
 
 
 class DpeDelivery(TypedDict):
-    """`DpeDelivery` of the contract."""
-
     data: DpeDeliveryData
     """What the alert matched."""
 
@@ -5400,8 +4835,6 @@ class DpeDeliveryData(TypedDict):
 
 
 class DpeDeliveryDataCreatedItem(TypedDict):
-    """`DpeDeliveryDataCreatedItem` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     context: NotRequired[dict[str, Any]]
@@ -5411,8 +4844,6 @@ class DpeDeliveryDataCreatedItem(TypedDict):
 
 
 class AlertName(TypedDict):
-    """`AlertName` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5420,8 +4851,6 @@ class AlertName(TypedDict):
 
 
 class AlertOutcome(TypedDict):
-    """`AlertOutcome` of the contract."""
-
     success: NotRequired[str]
     """Identifier of the alert; absent if it was refused."""
     failed: NotRequired[AlertOutcomeFailed]
@@ -5438,8 +4867,6 @@ class AlertOutcomeFailed(TypedDict):
 
 
 class OperatorAlert(TypedDict):
-    """`OperatorAlert` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5479,8 +4906,6 @@ class OperatorAlert(TypedDict):
 
 
 class AlertOverview(TypedDict):
-    """`AlertOverview` of the contract."""
-
     alert_id: str
     """Identifier of the alert."""
     flxId: str
@@ -5541,8 +4966,6 @@ class AlertOverviewDeliveries(TypedDict):
 
 
 class RetriedDelivery(TypedDict):
-    """`RetriedDelivery` of the contract."""
-
     delivery_id: str
     """Identifier of the delivery."""
 
@@ -5555,12 +4978,9 @@ ReplayRequest = TypedDict(
         "max_items": "NotRequired[int]",
     },
 )
-"""`ReplayRequest` of the contract."""
 
 
 class Replay(TypedDict):
-    """`Replay` of the contract."""
-
     replay_id: str
     """Identifier of the replay."""
     items: int
@@ -5568,8 +4988,6 @@ class Replay(TypedDict):
 
 
 class TestedReceiver(TypedDict):
-    """`TestedReceiver` of the contract."""
-
     delivered: bool
     """Whether the receiver accepted the delivery."""
     status: int | None
@@ -5581,201 +4999,135 @@ class TestedReceiver(TypedDict):
 
 
 class VersionAnswer(TypedDict):
-    """`VersionAnswer` of the contract."""
-
     data: VersionAnswerData
 
 
 class VersionAnswerData(TypedDict):
-    """`VersionAnswerData` of the contract."""
-
     version: str
 
 
 class PortalsAnswer(TypedDict):
-    """`PortalsAnswer` of the contract."""
-
     data: list[str]
     """Names of the portals, which are host names."""
 
 
 class ConsumptionAnswer(TypedDict):
-    """`ConsumptionAnswer` of the contract."""
-
     data: Consumption
 
 
 class AdminConsumptionAnswer(TypedDict):
-    """`AdminConsumptionAnswer` of the contract."""
-
     data: Consumption
 
 
 class ConsumptionDaysAnswer(TypedDict):
-    """`ConsumptionDaysAnswer` of the contract."""
-
     data: list[DayUsage]
 
 
 class AdvertsTakeAnswer(TypedDict):
-    """`AdvertsTakeAnswer` of the contract."""
-
     data: list[AdvertOutcome]
 
 
 class AccountsListAnswer(TypedDict):
-    """`AccountsListAnswer` of the contract."""
-
     data: list[Account]
 
 
 class AccountsCreateAnswer(TypedDict):
-    """`AccountsCreateAnswer` of the contract."""
-
     data: AccountWithSecret
 
 
 class AccountsGetAnswer(TypedDict):
-    """`AccountsGetAnswer` of the contract."""
-
     data: Account
 
 
 class SecretsRotateAnswer(TypedDict):
-    """`SecretsRotateAnswer` of the contract."""
-
     data: AccountWithSecret
 
 
 class WebhookKeysRotateAnswer(TypedDict):
-    """`WebhookKeysRotateAnswer` of the contract."""
-
     data: Account
 
 
 class KeysListAnswer(TypedDict):
-    """`KeysListAnswer` of the contract."""
-
     data: list[Key]
 
 
 class KeysCreateAnswer(TypedDict):
-    """`KeysCreateAnswer` of the contract."""
-
     data: NewKey
 
 
 class KeysUpdateAnswer(TypedDict):
-    """`KeysUpdateAnswer` of the contract."""
-
     data: Key
 
 
 class KeysRevokeAnswer(TypedDict):
-    """`KeysRevokeAnswer` of the contract."""
-
     data: Key
 
 
 class UsageAnswer(TypedDict):
-    """`UsageAnswer` of the contract."""
-
     data: list[AccountUsage]
 
 
 class AuditAnswer(TypedDict):
-    """`AuditAnswer` of the contract."""
-
     data: list[AuditEntry]
 
 
 class AlertsListAnswer(TypedDict):
-    """`AlertsListAnswer` of the contract."""
-
     data: list[OperatorAlert]
 
 
 class AlertsGetAnswer(TypedDict):
-    """`AlertsGetAnswer` of the contract."""
-
     data: AlertOverview
 
 
 class DeadLettersListAnswer(TypedDict):
-    """`DeadLettersListAnswer` of the contract."""
-
     data: list[Delivery]
 
 
 class DeadLettersRetryAnswer(TypedDict):
-    """`DeadLettersRetryAnswer` of the contract."""
-
     data: RetriedDelivery
 
 
 class PropertiesCandidatesAnswer(TypedDict):
-    """`PropertiesCandidatesAnswer` of the contract."""
-
     data: CandidatePairs
 
 
 class PropertiesMergeAnswer(TypedDict):
-    """`PropertiesMergeAnswer` of the contract."""
-
     data: DecidedProperty
 
 
 class PropertiesKeepApartAnswer(TypedDict):
-    """`PropertiesKeepApartAnswer` of the contract."""
-
     data: KeptApart
 
 
 class PropertiesSplitAnswer(TypedDict):
-    """`PropertiesSplitAnswer` of the contract."""
-
     data: DecidedProperty
 
 
 class ErasuresCreateAnswer(TypedDict):
-    """`ErasuresCreateAnswer` of the contract."""
-
     data: Erasure
 
 
 class ReportsListAnswer(TypedDict):
-    """`ReportsListAnswer` of the contract."""
-
     data: list[OperationReport]
 
 
 class ModelAnswer(TypedDict):
-    """`ModelAnswer` of the contract."""
-
     data: ModelInUse
 
 
 class JobsListAnswer(TypedDict):
-    """`JobsListAnswer` of the contract."""
-
     data: list[Job]
 
 
 class FindingsListAnswer(TypedDict):
-    """`FindingsListAnswer` of the contract."""
-
     data: list[Finding]
 
 
 class PropertiesSearchAnswer(TypedDict):
-    """`PropertiesSearchAnswer` of the contract."""
-
     data: PropertiesSearchAnswerData
 
 
 class PropertiesSearchAnswerData(TypedDict):
-    """`PropertiesSearchAnswerData` of the contract."""
-
     items: list[Property]
     """Records of the page, in sort order."""
     count: int
@@ -5785,14 +5137,10 @@ class PropertiesSearchAnswerData(TypedDict):
 
 
 class PropertiesSearchLiteAnswer(TypedDict):
-    """`PropertiesSearchLiteAnswer` of the contract."""
-
     data: PropertiesSearchLiteAnswerData
 
 
 class PropertiesSearchLiteAnswerData(TypedDict):
-    """`PropertiesSearchLiteAnswerData` of the contract."""
-
     items: list[LiteProperty]
     """Records of the page, in sort order."""
     count: int
@@ -5802,33 +5150,23 @@ class PropertiesSearchLiteAnswerData(TypedDict):
 
 
 class PropertiesCountAnswer(TypedDict):
-    """`PropertiesCountAnswer` of the contract."""
-
     data: PropertiesCountAnswerData
 
 
 class PropertiesCountAnswerData(TypedDict):
-    """`PropertiesCountAnswerData` of the contract."""
-
     count: int
     """Properties that match."""
 
 
 class PropertiesSimilarsAnswer(TypedDict):
-    """`PropertiesSimilarsAnswer` of the contract."""
-
     data: list[Property]
 
 
 class AnalyticsPropertySearchAnswer(TypedDict):
-    """`AnalyticsPropertySearchAnswer` of the contract."""
-
     data: AnalyticsPropertySearchAnswerData
 
 
 class AnalyticsPropertySearchAnswerData(TypedDict):
-    """`AnalyticsPropertySearchAnswerData` of the contract."""
-
     count: int
     """Properties that match."""
     studiedData: Literal["PRICE", "PRICE_PER_AREA", "SURFACE", "TIME_ON_MARKET"]
@@ -5857,7 +5195,6 @@ AnalyticsPropertySearchAnswerDataHistogramItem = TypedDict(
         "count": int,
     },
 )
-"""`AnalyticsPropertySearchAnswerDataHistogramItem` of the contract."""
 
 
 AnalyticsMarketRequest = TypedDict(
@@ -5872,7 +5209,6 @@ AnalyticsMarketRequest = TypedDict(
         "location": "NotRequired[AnalyticsMarketRequestLocation]",
     },
 )
-"""`AnalyticsMarketRequest` of the contract."""
 
 
 class AnalyticsMarketRequestLocation(TypedDict):
@@ -5891,16 +5227,12 @@ class AnalyticsMarketRequestLocation(TypedDict):
 
 
 class AnalyticsMarketAnswer(TypedDict):
-    """`AnalyticsMarketAnswer` of the contract."""
-
     data: list[AnalyticsMarketAnswerDataItem]
     """One row for each place, class and period."""
     meta: AnalyticsMarketAnswerMeta
 
 
 class AnalyticsMarketAnswerDataItem(TypedDict):
-    """`AnalyticsMarketAnswerDataItem` of the contract."""
-
     place: str
     """Code of the department, commune, IRIS or cell."""
     name: str | None
@@ -5954,8 +5286,6 @@ class AnalyticsMarketAnswerDataItem(TypedDict):
 
 
 class AnalyticsMarketAnswerMeta(TypedDict):
-    """`AnalyticsMarketAnswerMeta` of the contract."""
-
     rows: int
     """Number of rows."""
     sample_min: int
@@ -5965,8 +5295,6 @@ class AnalyticsMarketAnswerMeta(TypedDict):
 
 
 class SqlRequest(TypedDict):
-    """`SqlRequest` of the contract."""
-
     query: str
     """One read-only statement, in the SQL of DataFusion; `information_schema` lists tables and columns."""
     parameters: NotRequired[list[str | float | bool | None] | dict[str, str | float | bool | None]]
@@ -5993,14 +5321,10 @@ class SqlRequestLimits(TypedDict):
 
 
 class SqlAnswer(TypedDict):
-    """`SqlAnswer` of the contract."""
-
     data: list[dict[str, Any]]
 
 
 class TileSetAnswer(TypedDict):
-    """`TileSetAnswer` of the contract."""
-
     tilejson: str
     """Version of TileJSON."""
     name: str
@@ -6018,8 +5342,6 @@ class TileSetAnswer(TypedDict):
 
 
 class TileSetAnswerVectorLayersItem(TypedDict):
-    """`TileSetAnswerVectorLayersItem` of the contract."""
-
     id: str
     """Name of the layer."""
     fields: dict[str, str]
@@ -6031,44 +5353,30 @@ class TileSetAnswerVectorLayersItem(TypedDict):
 
 
 class PropertiesGetAnswer(TypedDict):
-    """`PropertiesGetAnswer` of the contract."""
-
     data: Property
 
 
 class PropertiesGetByAdvertAnswer(TypedDict):
-    """`PropertiesGetByAdvertAnswer` of the contract."""
-
     data: Property
 
 
 class PropertiesManyAnswer(TypedDict):
-    """`PropertiesManyAnswer` of the contract."""
-
     data: list[Property]
 
 
 class AdvertsGetAnswer(TypedDict):
-    """`AdvertsGetAnswer` of the contract."""
-
     data: Advert
 
 
 class AdvertsGetByUrlAnswer(TypedDict):
-    """`AdvertsGetByUrlAnswer` of the contract."""
-
     data: Advert
 
 
 class AdvertsGetByUrlPending(TypedDict):
-    """`AdvertsGetByUrlPending` of the contract."""
-
     data: AdvertsGetByUrlPendingData
 
 
 class AdvertsGetByUrlPendingData(TypedDict):
-    """`AdvertsGetByUrlPendingData` of the contract."""
-
     status: Literal["pending"]
     """Collection continues."""
     retry_after_s: int
@@ -6076,14 +5384,10 @@ class AdvertsGetByUrlPendingData(TypedDict):
 
 
 class AdvertsCheckAnswer(TypedDict):
-    """`AdvertsCheckAnswer` of the contract."""
-
     data: AdvertsCheckAnswerData
 
 
 class AdvertsCheckAnswerData(TypedDict):
-    """`AdvertsCheckAnswerData` of the contract."""
-
     result: Literal["check_scheduled", "nothing_to_check"]
     """Whether there is a page to check."""
     adverts: int
@@ -6091,8 +5395,6 @@ class AdvertsCheckAnswerData(TypedDict):
 
 
 class AdvertsReportRequest(TypedDict):
-    """`AdvertsReportRequest` of the contract."""
-
     reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
     """What is wrong."""
     comment: NotRequired[str]
@@ -6100,14 +5402,10 @@ class AdvertsReportRequest(TypedDict):
 
 
 class AdvertsReportAnswer(TypedDict):
-    """`AdvertsReportAnswer` of the contract."""
-
     data: AdvertsReportAnswerData
 
 
 class AdvertsReportAnswerData(TypedDict):
-    """`AdvertsReportAnswerData` of the contract."""
-
     report_id: str
     """Identifier of the report."""
     reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
@@ -6115,26 +5413,18 @@ class AdvertsReportAnswerData(TypedDict):
 
 
 class PropertiesGetByUrlAnswer(TypedDict):
-    """`PropertiesGetByUrlAnswer` of the contract."""
-
     data: Property
 
 
 class PropertiesGetByUrlPending(TypedDict):
-    """`PropertiesGetByUrlPending` of the contract."""
-
     data: AdvertsGetByUrlPendingData
 
 
 class PropertiesCheckAnswer(TypedDict):
-    """`PropertiesCheckAnswer` of the contract."""
-
     data: AdvertsCheckAnswerData
 
 
 class PropertiesReportRequest(TypedDict):
-    """`PropertiesReportRequest` of the contract."""
-
     reason: Literal["STILL_ONLINE", "NOT_ONLINE_ANYMORE", "WRONG_DATA", "WRONG_LOCATION", "DUPLICATE", "WRONG_AGENCY", "OTHER"]
     """What is wrong."""
     comment: NotRequired[str]
@@ -6142,21 +5432,15 @@ class PropertiesReportRequest(TypedDict):
 
 
 class PropertiesReportAnswer(TypedDict):
-    """`PropertiesReportAnswer` of the contract."""
-
     data: AdvertsReportAnswerData
 
 
 class AreasListAnswer(TypedDict):
-    """`AreasListAnswer` of the contract."""
-
     data: list[AreasListAnswerDataItem]
     """The areas, without their polygons."""
 
 
 class AreasListAnswerDataItem(TypedDict):
-    """`AreasListAnswerDataItem` of the contract."""
-
     name: str
     """Name of the area."""
     createdAt: str
@@ -6166,14 +5450,10 @@ class AreasListAnswerDataItem(TypedDict):
 
 
 class AreasGetAnswer(TypedDict):
-    """`AreasGetAnswer` of the contract."""
-
     data: AreasGetAnswerData
 
 
 class AreasGetAnswerData(TypedDict):
-    """`AreasGetAnswerData` of the contract."""
-
     name: str
     """Name of the area."""
     createdAt: str
@@ -6184,45 +5464,31 @@ class AreasGetAnswerData(TypedDict):
 
 
 class AreasPutAnswer(TypedDict):
-    """`AreasPutAnswer` of the contract."""
-
     data: AreasGetAnswerData
 
 
 class AreasDeleteAnswer(TypedDict):
-    """`AreasDeleteAnswer` of the contract."""
-
     data: AreasDeleteAnswerData
 
 
 class AreasDeleteAnswerData(TypedDict):
-    """`AreasDeleteAnswerData` of the contract."""
-
     name: str
     """Name of the area."""
 
 
 class IsochroneGetAnswer(TypedDict):
-    """`IsochroneGetAnswer` of the contract."""
-
     data: IsochroneGetAnswerData
 
 
 class IsochroneGetAnswerData(TypedDict):
-    """`IsochroneGetAnswerData` of the contract."""
-
     area: Polygons
 
 
 class LayersListAnswer(TypedDict):
-    """`LayersListAnswer` of the contract."""
-
     data: list[LayersListAnswerDataItem]
 
 
 class LayersListAnswerDataItem(TypedDict):
-    """`LayersListAnswerDataItem` of the contract."""
-
     name: str
     """Name of the layer."""
     table: str
@@ -6244,8 +5510,6 @@ class LayersListAnswerDataItem(TypedDict):
 
 
 class LayersListAnswerDataItemColumnsItem(TypedDict):
-    """`LayersListAnswerDataItemColumnsItem` of the contract."""
-
     name: str
     """Name of the column."""
     type: Literal["text", "integer", "number", "flag", "day", "moment", "utc_moment"]
@@ -6253,86 +5517,60 @@ class LayersListAnswerDataItemColumnsItem(TypedDict):
 
 
 class DpeMatchManyRequest(TypedDict):
-    """`DpeMatchManyRequest` of the contract."""
-
     items: list[DpeMatchRequest]
     """Match requests; a fault in one of them refuses the whole call."""
 
 
 class DpeMatchManyAnswer(TypedDict):
-    """`DpeMatchManyAnswer` of the contract."""
-
     data: list[DpeMatchAnswer]
     """One answer per item, in the order of the request."""
 
 
 class DvfMatchManyRequest(TypedDict):
-    """`DvfMatchManyRequest` of the contract."""
-
     items: list[DvfMatchRequest]
     """Match requests; a fault in one of them refuses the whole call."""
 
 
 class DvfMatchManyAnswer(TypedDict):
-    """`DvfMatchManyAnswer` of the contract."""
-
     data: list[DvfMatchAnswer]
     """One answer per item, in the order of the request."""
 
 
 class ParcelHistoryAnswer(TypedDict):
-    """`ParcelHistoryAnswer` of the contract."""
-
     data: PlaceHistory
 
 
 class BuildingHistoryAnswer(TypedDict):
-    """`BuildingHistoryAnswer` of the contract."""
-
     data: PlaceHistory
 
 
 class EstimatePropertyLiteAnswer(TypedDict):
-    """`EstimatePropertyLiteAnswer` of the contract."""
-
     data: Estimate
 
 
 class EstimatePropertyLiteManyRequest(TypedDict):
-    """`EstimatePropertyLiteManyRequest` of the contract."""
-
     items: list[EstimateRequest]
     """Homes; each is checked and valued on its own."""
 
 
 class EstimatePropertyLiteManyAnswer(TypedDict):
-    """`EstimatePropertyLiteManyAnswer` of the contract."""
-
     data: list[Estimate | Error]
     """One answer per item, in the order of the request."""
 
 
 class EstimateRentAnswer(TypedDict):
-    """`EstimateRentAnswer` of the contract."""
-
     data: RentEstimate
 
 
 class ReportsHomeAnswer(TypedDict):
-    """`ReportsHomeAnswer` of the contract."""
-
     data: HomeReport
 
 
 class LetterheadGetAnswer(TypedDict):
-    """`LetterheadGetAnswer` of the contract."""
-
     data: LetterheadGetAnswerData
 
 
 class LetterheadGetAnswerData(TypedDict):
-    """`LetterheadGetAnswerData` of the contract."""
-
     text: str
     """Text; empty for none."""
     logo: str | None
@@ -6340,8 +5578,6 @@ class LetterheadGetAnswerData(TypedDict):
 
 
 class LetterheadPutRequest(TypedDict):
-    """`LetterheadPutRequest` of the contract."""
-
     text: NotRequired[str]
     """Text at the top, such as name, address and telephone number; up to four lines."""
     logo: NotRequired[str]
@@ -6349,27 +5585,19 @@ class LetterheadPutRequest(TypedDict):
 
 
 class LetterheadPutAnswer(TypedDict):
-    """`LetterheadPutAnswer` of the contract."""
-
     data: LetterheadGetAnswerData
 
 
 class LetterheadDeleteAnswer(TypedDict):
-    """`LetterheadDeleteAnswer` of the contract."""
-
     data: LetterheadGetAnswerData
 
 
 class PortfoliosListAnswer(TypedDict):
-    """`PortfoliosListAnswer` of the contract."""
-
     data: list[PortfoliosListAnswerDataItem]
     """The portfolios, without their homes."""
 
 
 class PortfoliosListAnswerDataItem(TypedDict):
-    """`PortfoliosListAnswerDataItem` of the contract."""
-
     name: str
     """Name of the portfolio."""
     home_count: int
@@ -6391,14 +5619,10 @@ class PortfoliosListAnswerDataItem(TypedDict):
 
 
 class PortfoliosGetAnswer(TypedDict):
-    """`PortfoliosGetAnswer` of the contract."""
-
     data: PortfoliosGetAnswerData
 
 
 class PortfoliosGetAnswerData(TypedDict):
-    """`PortfoliosGetAnswerData` of the contract."""
-
     name: str
     """Name of the portfolio."""
     home_count: int
@@ -6458,8 +5682,6 @@ class PortfoliosGetAnswerDataChanges(TypedDict):
 
 
 class PortfoliosGetAnswerDataHomesItem(TypedDict):
-    """`PortfoliosGetAnswerDataHomesItem` of the contract."""
-
     key: str
     """Key of the home."""
     latitude: NotRequired[float]
@@ -6521,14 +5743,10 @@ class PortfoliosGetAnswerDataHomesItem(TypedDict):
 
 
 class PortfoliosPutAnswer(TypedDict):
-    """`PortfoliosPutAnswer` of the contract."""
-
     data: PortfoliosPutAnswerData
 
 
 class PortfoliosPutAnswerData(TypedDict):
-    """`PortfoliosPutAnswerData` of the contract."""
-
     name: str
     """Name of the portfolio."""
     home_count: int
@@ -6556,8 +5774,6 @@ class PortfoliosPutAnswerData(TypedDict):
 
 
 class PortfoliosPutAnswerDataFaultsItem(TypedDict):
-    """`PortfoliosPutAnswerDataFaultsItem` of the contract."""
-
     row: int
     """Number of the row."""
     key: str
@@ -6567,14 +5783,10 @@ class PortfoliosPutAnswerDataFaultsItem(TypedDict):
 
 
 class PortfoliosDeleteAnswer(TypedDict):
-    """`PortfoliosDeleteAnswer` of the contract."""
-
     data: AreasDeleteAnswerData
 
 
 class GeocodingBatchRequest(TypedDict):
-    """`GeocodingBatchRequest` of the contract."""
-
     requests: list[GeocodingBatchRequestRequestsItem]
     """Searches and reverse searches, with their parameters."""
 
@@ -6600,25 +5812,18 @@ GeocodingBatchRequestRequestsItem = TypedDict(
         "maxdistance": "NotRequired[str | float | bool]",
     },
 )
-"""`GeocodingBatchRequestRequestsItem` of the contract."""
 
 
 class GeocodingBatchAnswer(TypedDict):
-    """`GeocodingBatchAnswer` of the contract."""
-
     data: list[AddressCollection | Error]
     """One answer per item, in the order of the request."""
 
 
 class GeocodingProjectCreateAnswer(TypedDict):
-    """`GeocodingProjectCreateAnswer` of the contract."""
-
     data: GeocodingProjectCreateAnswerData
 
 
 class GeocodingProjectCreateAnswerData(TypedDict):
-    """`GeocodingProjectCreateAnswerData` of the contract."""
-
     id: str
     """Identifier of the project."""
     token: str
@@ -6626,8 +5831,6 @@ class GeocodingProjectCreateAnswerData(TypedDict):
 
 
 class GeocodingProjectPipelineRequest(TypedDict):
-    """`GeocodingProjectPipelineRequest` of the contract."""
-
     columns: NotRequired[list[str]]
     """Columns that make up the address, in order; all columns if none is named."""
     result_columns: NotRequired[list[str]]
@@ -6651,14 +5854,10 @@ class GeocodingProjectPipelineRequest(TypedDict):
 
 
 class GeocodingProjectPipelineAnswer(TypedDict):
-    """`GeocodingProjectPipelineAnswer` of the contract."""
-
     data: GeocodingProjectPipelineAnswerData
 
 
 class GeocodingProjectPipelineAnswerData(TypedDict):
-    """`GeocodingProjectPipelineAnswerData` of the contract."""
-
     id: str
     """Identifier of the project."""
     status: Literal["idle", "waiting", "processing", "failed", "completed"]
@@ -6699,118 +5898,80 @@ class GeocodingProjectPipelineAnswerDataRowsByStatus(TypedDict):
 
 
 class GeocodingProjectInputAnswer(TypedDict):
-    """`GeocodingProjectInputAnswer` of the contract."""
-
     data: GeocodingProjectPipelineAnswerData
 
 
 class GeocodingProjectStartAnswer(TypedDict):
-    """`GeocodingProjectStartAnswer` of the contract."""
-
     data: GeocodingProjectPipelineAnswerData
 
 
 class GeocodingProjectGetAnswer(TypedDict):
-    """`GeocodingProjectGetAnswer` of the contract."""
-
     data: GeocodingProjectPipelineAnswerData
 
 
 class GeocodingProjectDeleteAnswer(TypedDict):
-    """`GeocodingProjectDeleteAnswer` of the contract."""
-
     data: GeocodingProjectDeleteAnswerData
 
 
 class GeocodingProjectDeleteAnswerData(TypedDict):
-    """`GeocodingProjectDeleteAnswerData` of the contract."""
-
     id: str
     """Identifier of the project."""
 
 
 class PropertyAlertsCreateAnswer(TypedDict):
-    """`PropertyAlertsCreateAnswer` of the contract."""
-
     data: AlertName
 
 
 class PropertyAlertsCreateManyAnswer(TypedDict):
-    """`PropertyAlertsCreateManyAnswer` of the contract."""
-
     data: PropertyAlertsCreateManyAnswerData
 
 
 class PropertyAlertsCreateManyAnswerData(TypedDict):
-    """`PropertyAlertsCreateManyAnswerData` of the contract."""
-
     alerts: list[AlertOutcome]
     """One outcome for each alert, in the order of the request."""
 
 
 class PropertyAlertsAllAnswer(TypedDict):
-    """`PropertyAlertsAllAnswer` of the contract."""
-
     data: list[PropertyAlert]
 
 
 class PropertyAlertsGetAnswer(TypedDict):
-    """`PropertyAlertsGetAnswer` of the contract."""
-
     data: PropertyAlert
 
 
 class PropertyAlertsUpdateAnswer(TypedDict):
-    """`PropertyAlertsUpdateAnswer` of the contract."""
-
     data: AlertName
 
 
 class PropertyAlertsDeleteAnswer(TypedDict):
-    """`PropertyAlertsDeleteAnswer` of the contract."""
-
     data: AlertName
 
 
 class PropertyAlertsActivateAnswer(TypedDict):
-    """`PropertyAlertsActivateAnswer` of the contract."""
-
     data: AlertName
 
 
 class PropertyAlertsHistoryAnswer(TypedDict):
-    """`PropertyAlertsHistoryAnswer` of the contract."""
-
     data: list[Property]
 
 
 class PropertyAlertsDeliveriesAnswer(TypedDict):
-    """`PropertyAlertsDeliveriesAnswer` of the contract."""
-
     data: list[Delivery]
 
 
 class PropertyAlertsReplayAnswer(TypedDict):
-    """`PropertyAlertsReplayAnswer` of the contract."""
-
     data: Replay
 
 
 class PropertyAlertsTestAnswer(TypedDict):
-    """`PropertyAlertsTestAnswer` of the contract."""
-
     data: TestedReceiver
 
 
 class PropertyAlertsPreviewAnswer(TypedDict):
-    """`PropertyAlertsPreviewAnswer` of the contract."""
-
     data: PropertyAlertsPreviewAnswerData
 
 
 class PropertyAlertsPreviewAnswerData(TypedDict):
-    """`PropertyAlertsPreviewAnswerData` of the contract."""
-
     count: int
     """Number of all matches."""
     items: list[Property]
@@ -6820,8 +5981,6 @@ class PropertyAlertsPreviewAnswerData(TypedDict):
 
 
 class PropertyAlertsPreviewAnswerDataPerDayItem(TypedDict):
-    """`PropertyAlertsPreviewAnswerDataPerDayItem` of the contract."""
-
     date: str
     """Day, UTC."""
     count: int
@@ -6829,80 +5988,54 @@ class PropertyAlertsPreviewAnswerDataPerDayItem(TypedDict):
 
 
 class AdvertAlertsCreateAnswer(TypedDict):
-    """`AdvertAlertsCreateAnswer` of the contract."""
-
     data: AlertName
 
 
 class AdvertAlertsCreateManyAnswer(TypedDict):
-    """`AdvertAlertsCreateManyAnswer` of the contract."""
-
     data: PropertyAlertsCreateManyAnswerData
 
 
 class AdvertAlertsAllAnswer(TypedDict):
-    """`AdvertAlertsAllAnswer` of the contract."""
-
     data: list[AdvertAlert]
 
 
 class AdvertAlertsGetAnswer(TypedDict):
-    """`AdvertAlertsGetAnswer` of the contract."""
-
     data: AdvertAlert
 
 
 class AdvertAlertsUpdateAnswer(TypedDict):
-    """`AdvertAlertsUpdateAnswer` of the contract."""
-
     data: AlertName
 
 
 class AdvertAlertsDeleteAnswer(TypedDict):
-    """`AdvertAlertsDeleteAnswer` of the contract."""
-
     data: AlertName
 
 
 class AdvertAlertsActivateAnswer(TypedDict):
-    """`AdvertAlertsActivateAnswer` of the contract."""
-
     data: AlertName
 
 
 class AdvertAlertsHistoryAnswer(TypedDict):
-    """`AdvertAlertsHistoryAnswer` of the contract."""
-
     data: list[Advert]
 
 
 class AdvertAlertsDeliveriesAnswer(TypedDict):
-    """`AdvertAlertsDeliveriesAnswer` of the contract."""
-
     data: list[Delivery]
 
 
 class AdvertAlertsReplayAnswer(TypedDict):
-    """`AdvertAlertsReplayAnswer` of the contract."""
-
     data: Replay
 
 
 class AdvertAlertsTestAnswer(TypedDict):
-    """`AdvertAlertsTestAnswer` of the contract."""
-
     data: TestedReceiver
 
 
 class AdvertAlertsPreviewAnswer(TypedDict):
-    """`AdvertAlertsPreviewAnswer` of the contract."""
-
     data: AdvertAlertsPreviewAnswerData
 
 
 class AdvertAlertsPreviewAnswerData(TypedDict):
-    """`AdvertAlertsPreviewAnswerData` of the contract."""
-
     count: int
     """Number of all matches."""
     items: list[Advert]
@@ -6912,80 +6045,54 @@ class AdvertAlertsPreviewAnswerData(TypedDict):
 
 
 class DvfAlertsCreateAnswer(TypedDict):
-    """`DvfAlertsCreateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DvfAlertsCreateManyAnswer(TypedDict):
-    """`DvfAlertsCreateManyAnswer` of the contract."""
-
     data: PropertyAlertsCreateManyAnswerData
 
 
 class DvfAlertsAllAnswer(TypedDict):
-    """`DvfAlertsAllAnswer` of the contract."""
-
     data: list[DvfAlert]
 
 
 class DvfAlertsGetAnswer(TypedDict):
-    """`DvfAlertsGetAnswer` of the contract."""
-
     data: DvfAlert
 
 
 class DvfAlertsUpdateAnswer(TypedDict):
-    """`DvfAlertsUpdateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DvfAlertsDeleteAnswer(TypedDict):
-    """`DvfAlertsDeleteAnswer` of the contract."""
-
     data: AlertName
 
 
 class DvfAlertsActivateAnswer(TypedDict):
-    """`DvfAlertsActivateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DvfAlertsHistoryAnswer(TypedDict):
-    """`DvfAlertsHistoryAnswer` of the contract."""
-
     data: list[DvfRecord]
 
 
 class DvfAlertsDeliveriesAnswer(TypedDict):
-    """`DvfAlertsDeliveriesAnswer` of the contract."""
-
     data: list[Delivery]
 
 
 class DvfAlertsReplayAnswer(TypedDict):
-    """`DvfAlertsReplayAnswer` of the contract."""
-
     data: Replay
 
 
 class DvfAlertsTestAnswer(TypedDict):
-    """`DvfAlertsTestAnswer` of the contract."""
-
     data: TestedReceiver
 
 
 class DvfAlertsPreviewAnswer(TypedDict):
-    """`DvfAlertsPreviewAnswer` of the contract."""
-
     data: DvfAlertsPreviewAnswerData
 
 
 class DvfAlertsPreviewAnswerData(TypedDict):
-    """`DvfAlertsPreviewAnswerData` of the contract."""
-
     count: int
     """Number of all matches."""
     items: list[DvfRecord]
@@ -6993,80 +6100,54 @@ class DvfAlertsPreviewAnswerData(TypedDict):
 
 
 class DpeAlertsCreateAnswer(TypedDict):
-    """`DpeAlertsCreateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DpeAlertsCreateManyAnswer(TypedDict):
-    """`DpeAlertsCreateManyAnswer` of the contract."""
-
     data: PropertyAlertsCreateManyAnswerData
 
 
 class DpeAlertsAllAnswer(TypedDict):
-    """`DpeAlertsAllAnswer` of the contract."""
-
     data: list[DpeAlert]
 
 
 class DpeAlertsGetAnswer(TypedDict):
-    """`DpeAlertsGetAnswer` of the contract."""
-
     data: DpeAlert
 
 
 class DpeAlertsUpdateAnswer(TypedDict):
-    """`DpeAlertsUpdateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DpeAlertsDeleteAnswer(TypedDict):
-    """`DpeAlertsDeleteAnswer` of the contract."""
-
     data: AlertName
 
 
 class DpeAlertsActivateAnswer(TypedDict):
-    """`DpeAlertsActivateAnswer` of the contract."""
-
     data: AlertName
 
 
 class DpeAlertsHistoryAnswer(TypedDict):
-    """`DpeAlertsHistoryAnswer` of the contract."""
-
     data: list[DpeRecord]
 
 
 class DpeAlertsDeliveriesAnswer(TypedDict):
-    """`DpeAlertsDeliveriesAnswer` of the contract."""
-
     data: list[Delivery]
 
 
 class DpeAlertsReplayAnswer(TypedDict):
-    """`DpeAlertsReplayAnswer` of the contract."""
-
     data: Replay
 
 
 class DpeAlertsTestAnswer(TypedDict):
-    """`DpeAlertsTestAnswer` of the contract."""
-
     data: TestedReceiver
 
 
 class DpeAlertsPreviewAnswer(TypedDict):
-    """`DpeAlertsPreviewAnswer` of the contract."""
-
     data: DpeAlertsPreviewAnswerData
 
 
 class DpeAlertsPreviewAnswerData(TypedDict):
-    """`DpeAlertsPreviewAnswerData` of the contract."""
-
     count: int
     """Number of all matches."""
     items: list[DpeRecord]

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use super::{Error, FOLDER, NumberedIndex, Result, TextIndex, latest, name};
+use toise_base::missing::remove_folder;
 
 /// Folder name of the last index that was set aside. It may be deleted.
 pub(super) const ASIDE: &str = "damaged";
@@ -37,12 +38,7 @@ pub(super) fn replace(folder: &Path, number: u64, damage: &Error) -> Result<Numb
         kept = %aside.display(),
         "the text index is damaged; it is set aside and built again from the store"
     );
-    match fs::remove_dir_all(&aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::folder(&aside, error));
-        }
-        _ => {}
-    }
+    remove_folder(&aside).map_err(|error| Error::folder(&aside, error))?;
     let path = folder.join(name(number));
     fs::rename(&path, &aside).map_err(|error| Error::folder(&path, error))?;
     let number = number + 1;

@@ -39,6 +39,7 @@ pub use index::TextIndex;
 pub use query::TextMatches;
 use rebuilding::{DRAFT, publish, rebuild_lock};
 pub use rebuilding::{rebuild, replace};
+use toise_base::missing::optional;
 use toise_contract::listings::filters::{ListingKind, ListingSearch};
 use toise_engine::cancellation::Interrupt;
 
@@ -381,12 +382,9 @@ fn delete_before(folder: &Path, number: u64) -> Result<()> {
 
 fn numbers(folder: &Path) -> Result<Vec<u64>> {
     let failed = |error| Error::folder(folder, error);
-    let entries = match fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(failed)?,
-    };
+    let entries = optional(fs::read_dir(folder)).map_err(failed)?;
     let mut numbers = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let name = entry.map_err(failed)?.file_name();
         numbers.extend(name.to_str().and_then(|name| name.parse::<u64>().ok()));
     }

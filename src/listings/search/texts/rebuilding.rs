@@ -8,6 +8,7 @@ use super::damage::ASIDE;
 use super::{Error, FOLDER, Result, TextIndex, catch_up_to, delete_before, latest, name, numbers};
 use crate::Listings;
 use toise_base::file_lock;
+use toise_base::missing::remove_folder;
 
 /// Folder name of an index that is being rebuilt.
 pub(super) const DRAFT: &str = "draft";
@@ -28,12 +29,7 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
     fs::create_dir_all(&folder).map_err(|error| Error::folder(&folder, error))?;
     let _lock = rebuild_lock(&folder)?;
     let draft = folder.join(DRAFT);
-    match fs::remove_dir_all(&draft) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::folder(&draft, error));
-        }
-        _ => {}
-    }
+    remove_folder(&draft).map_err(|error| Error::folder(&draft, error))?;
     let index = TextIndex::open(&draft)?;
     catch_up_to(&index, listings, listings.last_sequence()?, progress)?;
     index.close()?;
@@ -54,12 +50,7 @@ pub fn replace(data: &Path, listings: &Listings) -> Result<()> {
         std::thread::sleep(SWITCH_LOOK_EVERY);
     }
     let aside = folder.join(ASIDE);
-    match fs::remove_dir_all(&aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Error::folder(&aside, error));
-        }
-        _ => {}
-    }
+    remove_folder(&aside).map_err(|error| Error::folder(&aside, error))?;
     match latest(&folder)? {
         Some(number) => delete_before(&folder, number),
         None => Ok(()),

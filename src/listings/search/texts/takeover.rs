@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{DRAFT, Error, Result, name, publish, rebuild_lock};
+use toise_base::missing::remove_folder;
 
 /// Time without a commit after which the index is taken over, while changes wait for one. Longer than a lease, because
 /// a large merge may delay a commit.
@@ -65,13 +66,13 @@ pub(super) fn take_over(folder: &Path, number: u64) -> Result<()> {
     };
     let (from, draft) = (folder.join(name(number)), folder.join(DRAFT));
     let failed = |error| Error::folder(&draft, error);
-    remove(&draft).map_err(failed)?;
+    remove_folder(&draft).map_err(failed)?;
     fs::create_dir(&draft).map_err(failed)?;
     let list = || fs::read(from.join(LIST)).ok();
     let before = list();
     link_files(&from, &draft).map_err(failed)?;
     if before.is_none() || list() != before {
-        return remove(&draft).map_err(failed);
+        return remove_folder(&draft).map_err(failed);
     }
     publish(folder, number + 1)?;
     tracing::warn!(
@@ -97,11 +98,4 @@ fn link_files(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     File::open(to)?.sync_all()
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
