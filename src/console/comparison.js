@@ -1,5 +1,5 @@
 /** The change of prices: between two years on the map (which years, their tiles, and the change of each place; map.js shows it,
-    years.js asks), and of indexes over time. */
+    years.js asks), between two quarters of a market, and of indexes over time. */
 
 /** Sales of a place in each of the two years, below which its change is not shown: a median of fewer says little. */
 export const SALES_MIN = 10;
@@ -14,6 +14,34 @@ export function comparedYears(parameters, { years, whole }) {
 export function changeOf(before, after) {
   if (!before?.price_per_m2 || !after?.price_per_m2 || before.count < SALES_MIN || after.count < SALES_MIN) return null;
   return { change: (after.price_per_m2 / before.price_per_m2 - 1) * 100, before: before.price_per_m2 };
+}
+
+/** Quarters of a market with a price per m², in order. */
+export const pricedQuarters = (rows) => rows.filter((row) => row.price_per_m2_median).map((row) => row.period).sort();
+
+/** The quarters to compare, `[earlier, later]`: those that were `chosen`, else the last one with the same quarter a year before, or the
+    first one. */
+export function comparedQuarters(quarters, chosen) {
+  const last = quarters.at(-1);
+  const yearBefore = `${Number(last.slice(0, 4)) - 1}${last.slice(4)}`;
+  const usual = [quarters.includes(yearBefore) ? yearBefore : quarters[0], last];
+  const compared = usual.map((quarter, nth) => (quarters.includes(chosen[nth]) ? chosen[nth] : quarter));
+  return compared[0] === compared[1] ? usual : compared;
+}
+
+/** Figures of a market whose change is shown. */
+const COMPARED = ["price_per_m2_median", "index", "sales", "asking_price_per_m2", "rent_per_m2"];
+
+/**
+ * How the figures of a market changed between two of its quarters: `{figure, before, after, change}` with the change in percent, for
+ * those that both quarters have. `rows` are of one class of homes. The change of a median of too few sales is null.
+ */
+export function changesOf(rows, [earlier, later]) {
+  const [one, other] = [earlier, later].map((quarter) => rows.find((row) => row.period === quarter) ?? {});
+  const isThin = [one, other].some((row) => !(row.priced_sales >= SALES_MIN));
+  return COMPARED.filter((figure) => one[figure] && other[figure]).map((figure) => ({
+    figure, before: one[figure], after: other[figure], change: figure === "price_per_m2_median" && isThin ? null : (other[figure] / one[figure] - 1) * 100,
+  }));
 }
 
 /** The tiles of two years as sources of a map: the places of the later one, and of the earlier one, which are read and not seen. */

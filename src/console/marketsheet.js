@@ -1,10 +1,12 @@
 /** The market of a commune or department: prices, sales and index by quarter, and what is asked, let and yielded now. */
 
 import { call, may } from "./api.js";
+import { SALES_MIN, changesOf, comparedQuarters, pricedQuarters } from "./comparison.js";
 import { euros, number, perM2, word } from "./language.js";
 import { figureText } from "./mapstyle.js";
-import { Note, Segments, Waiting, html, useLoaded, useState } from "./parts.js";
+import { Note, Segments, Table, Waiting, html, useLoaded, useState } from "./parts.js";
 import { LinePlot } from "./plot.js";
+import { Comparison } from "./years.js";
 
 const CLASSES = ["CLASS_FLAT", "CLASS_HOUSE"];
 /** Communes that are recorded by arrondissement. Their arrondissements have rows of their own; the figures of several are not added to one median. */
@@ -46,6 +48,26 @@ function yearChange({ times, values }) {
   return before ? (last[1] / before[1] - 1) * 100 : null;
 }
 
+/** Names of the figures that are compared, and how they are written. */
+const FIGURES = {
+  price_per_m2_median: ["figure.price_per_m2", perM2], index: ["index", (value) => number(value, 1)], sales: ["sales", number],
+  asking_price_per_m2: ["market.askingPrice", perM2], rent_per_m2: ["market.rent", (value) => `${euros(value)}/m²`],
+};
+
+/** Two quarters of a market compared. `rows` are of one class of homes. */
+function Quarters({ rows }) {
+  const [chosen, setChosen] = useState([]);
+  const quarters = pricedQuarters(rows);
+  if (quarters.length < 2) return null;
+  const compared = comparedQuarters(quarters, chosen);
+  return html`<section aria-label=${word("comparedQuarters")}><div class="row spread"><h3>${word("comparedQuarters")}</h3>
+      <${Comparison} periods=${quarters} compared=${compared} onChange=${setChosen} text=${quarterText}
+        label=${word("comparedQuarters")} labels=${[word("earlierQuarter"), word("laterQuarter")]} /></div>
+    <${Table} rows=${changesOf(rows, compared)} columns=${[[word("figure"), ({ figure }) => word(FIGURES[figure][0])],
+      ...compared.map((quarter, nth) => [quarterText(quarter), (one) => FIGURES[one.figure][1](nth ? one.after : one.before), true]),
+      [word("figure.change.short"), ({ change }) => (change === null ? html`<small class="quiet">${word("tooFewPriced", { count: SALES_MIN })}</small>` : html`<b>${figureText("change", change)}</b>`), true]]} /></section>`;
+}
+
 /** The market of a place, where the key may ask for it. */
 export const useMarket = (code) => useLoaded(async (signal) => (may("analytics") ? marketOf(code, signal) : null), [code]);
 
@@ -79,6 +101,7 @@ export function MarketSheet({ area, asked }) {
       ${figures.length > 0 && html`<dl class="tiles">${figures.map(([name, value]) => html`<div><dt>${word(`market.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`}
       ${has(price.values) && html`<${LinePlot} height=${160} title=${word("figure.price_per_m2")} times=${price.times} lines=${[{ label: "€/m²", values: price.values }]} />`}
       ${sales.values.some((value) => value) && html`<${LinePlot} height=${120} title=${word("market.salesByQuarter")} times=${sales.times} lines=${[{ label: word("sales"), values: sales.values, isBars: true }]} />`}
+      <${Quarters} rows=${rows.filter((row) => row.type === shown)} />
       ${!has(price.values) && has(index.values) && html`<${LinePlot} height=${140} title=${word("index")} times=${index.times} lines=${[{ label: word("index"), values: index.values }]} />`}`}
   </div>`;
 }

@@ -47,14 +47,16 @@ export function Years({ field, of, parameters, set }) {
       onClick=${() => { setPlaying(false); choose(year); }}>${year ?? word("allYears")}</button>`)}</div></div>`;
 }
 
-/** Two lists of years. A year cannot be compared with itself: choosing it exchanges the two. */
-export function Comparison({ years, compared, set }) {
-  const choose = (nth, year) => {
-    const next = compared.with(nth, year);
-    const [before, after] = next[0] === next[1] ? compared.toReversed() : next;
-    set({ before, after });
+/**
+ * Two lists of periods. A period cannot be compared with itself: choosing it exchanges the two. `onChange` receives both, `label` and
+ * `labels` name the lists, and `text` writes a period.
+ */
+export function Comparison({ periods, compared, onChange, label, labels, text = String }) {
+  const choose = (nth, period) => {
+    const next = compared.with(nth, period);
+    onChange(next[0] === next[1] ? compared.toReversed() : next);
   };
-  const list = (nth, label) => html`<select aria-label=${word(label)} value=${compared[nth]} onChange=${(event) => choose(nth, Number(event.target.value))}>
-    ${years.map((year) => html`<option value=${year}>${year}</option>`)}</select>`;
-  return html`<div class="years compared" role="group" aria-label=${word("comparedYears")}>${list(0, "earlierYear")}<span aria-hidden="true">→</span>${list(1, "laterYear")}</div>`;
+  const list = (nth) => html`<select aria-label=${labels[nth]} value=${compared[nth]} onChange=${(event) => choose(nth, periods[event.target.selectedIndex])}>
+    ${periods.map((period) => html`<option value=${period}>${text(period)}</option>`)}</select>`;
+  return html`<div class="years compared" role="group" aria-label=${label}>${list(0)}<span aria-hidden="true">→</span>${list(1)}</div>`;
 }

@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
-import { SALES_MIN, changeOf, comparedYears, rebased } from "../../src/console/comparison.js";
+import { SALES_MIN, changeOf, changesOf, comparedQuarters, comparedYears, pricedQuarters, rebased } from "../../src/console/comparison.js";
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
@@ -172,6 +172,21 @@ test("a change needs enough sales in both years, and is a percentage of the form
   const years = { years: [2020, 2021, 2022, 2023], whole: 2022 };
   assert.deepEqual(comparedYears({}, years), [2021, 2022]);
   assert.deepEqual(comparedYears({ before: "2020", after: "1999" }, years), [2020, 2022]);
+});
+
+test("two quarters of a market are compared, by default the last one and that of a year before", () => {
+  const quarter = (period, price, sales, more) => ({ period, price_per_m2_median: price, priced_sales: sales, sales, ...more });
+  const rows = [quarter("2024-Q1", 2_000, 20), quarter("2023-Q1", 1_600, 10, { asking_price_per_m2: 1_800 }), quarter("2023-Q2", 1_900, SALES_MIN - 1), quarter("2024-Q2", null, 0, { asking_price_per_m2: 2_700 })];
+  const quarters = pricedQuarters(rows);
+  assert.deepEqual(quarters, ["2023-Q1", "2023-Q2", "2024-Q1"]);
+  assert.deepEqual(comparedQuarters(quarters, []), ["2023-Q1", "2024-Q1"]);
+  assert.deepEqual(comparedQuarters(quarters.slice(1), []), ["2023-Q2", "2024-Q1"]);
+  assert.deepEqual(comparedQuarters(quarters, ["2023-Q2", "1999-Q1"]), ["2023-Q2", "2024-Q1"]);
+  assert.deepEqual(comparedQuarters(quarters, ["2024-Q1", "1999-Q1"]), ["2023-Q1", "2024-Q1"], "a quarter is not compared with itself");
+  const [price, sales, ...others] = changesOf(rows, ["2023-Q1", "2024-Q1"]);
+  assert.deepEqual(price, { figure: "price_per_m2_median", before: 1_600, after: 2_000, change: 25 });
+  assert.deepEqual([sales.figure, sales.change, others], ["sales", 100, []], "a figure that one quarter lacks is left out");
+  assert.equal(changesOf(rows, ["2023-Q2", "2024-Q1"])[0].change, null, "a median of few sales says little");
 });
 
 test("indexes are compared from the first period that all have", () => {

@@ -196,7 +196,8 @@ function DatasetMap({ name, parameters, set }) {
     <div class="mapfoot"><${LayerLegend} of=${layers} parameters=${parameters} set=${set} />
       ${reach && html`<p class="legend"><small>${word("reachTiles")}</small></p>`}
       <${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
-      ${compared ? html`<${Comparison} years=${years.years} compared=${compared} set=${set} />`
+      ${compared ? html`<${Comparison} periods=${years.years} compared=${compared} onChange=${([before, after]) => set({ before, after })}
+        label=${word("comparedYears")} labels=${[word("earlierYear"), word("laterYear")]} />`
         : dataset.dated && html`<${Years} field=${dataset.dated} of=${years} parameters=${parameters} set=${set} />`}</div>
   </div>`;
 }
