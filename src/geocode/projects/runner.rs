@@ -14,12 +14,13 @@ use std::time::Duration;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::record::{self, ProjectProgress};
-use super::{Error, INPUT, OUTPUT, Project, Projects, plan, remove};
+use super::{Error, INPUT, OUTPUT, Project, Projects, plan};
 use crate::file::csv::{CsvPlan, RowCounts, next_block};
 use crate::file::records::RecordReader;
 use crate::file::rows::RowGeocoder;
 use crate::live::LiveGeocoder;
 use crate::search::Geocoder;
+use toise_base::missing::remove_folder;
 use toise_base::supervise::Supervisor;
 use toise_store::leader::{Leader, LeaderTask, Pace, Post};
 use toise_store::lease::Lease;
@@ -233,7 +234,7 @@ impl RunnerLoop {
             let id = name.to_str().and_then(|name| name.parse().ok());
             let Some(id) = id else { continue };
             if !store.read(|connection| record::exists(connection, id))? {
-                remove(&folder.path())?;
+                remove_folder(&folder.path())?;
             }
         }
         Ok(())
