@@ -6,7 +6,8 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, OTHER_NAME, amenities,
+    ENERGY_CLASSES_EQUAL, ENERGY_CLASSES_NEXT, ENERGY_DIFFERENT, NEARLY_ONE_TEXT, ONE_AGENCY,
+    ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, OTHER_NAME, PLACE_BY_DISTANCE_MAX, amenities,
     bedrooms, building, condominium, count_difference, description, district, energy, figures,
     floor, identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
     street_address, surface, titles,
@@ -14,7 +15,7 @@ use super::levels::{
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
 use super::thresholds::{DedupVerdict, Thresholds};
-use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
+use super::weights::{ComparedField, FIELDS, THIN_BITS, THIN_DISTRICT_BITS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
 
 /// A rule that keeps two adverts apart even if everything else agrees.
@@ -229,11 +230,18 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let are_rooms = one.is_room || other.is_room;
     let name_lots = one.names_lots && other.names_lots;
     comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
+    let are_thin = are_thin(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
             let rarity_bits = around.rarity_bits(field, level, one, other);
+            let thin_bits = if are_thin {
+                thin_bits(field, level)
+            } else {
+                0.0
+            };
             let bits = worth(field, level, one_seller, comparison.programme)
-                + rarity_bits.unwrap_or_default();
+                + rarity_bits.unwrap_or_default()
+                + thin_bits;
             let is_shared =
                 are_rooms && is_of_whole_flat(field) || is_series && field == ComparedField::Text;
             let bits = if is_shared { bits.min(0.0) } else { bits };
@@ -249,6 +257,41 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     comparison.is_one_text = is_one_text(&comparison, one);
     comparison.veto = veto(&comparison, are_rooms);
     comparison
+}
+
+/// Returns whether two adverts are compared by little more than commune, price, surface, rooms and energy class.
+fn are_thin(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+    levels.iter().all(|(field, level)| match (field, level) {
+        (_, None) => true,
+        // Distances between positions, and energy scores.
+        (ComparedField::Place, Some(level)) => *level > PLACE_BY_DISTANCE_MAX,
+        (ComparedField::Energy, Some(level)) => {
+            [ENERGY_CLASSES_EQUAL, ENERGY_CLASSES_NEXT, ENERGY_DIFFERENT].contains(level)
+        }
+        (
+            ComparedField::Surface
+            | ComparedField::Rooms
+            | ComparedField::Bedrooms
+            | ComparedField::Building
+            | ComparedField::Price
+            | ComparedField::Amenities
+            | ComparedField::Seller
+            | ComparedField::Portal
+            | ComparedField::District
+            | ComparedField::Kind,
+            Some(_),
+        ) => true,
+        (_, Some(_)) => false,
+    })
+}
+
+/// Returns the bits added to a level of a field between thin adverts.
+fn thin_bits(field: ComparedField, level: u8) -> f32 {
+    match (field, level) {
+        (ComparedField::Surface, 3..) | (ComparedField::Price, 1..) => THIN_BITS,
+        (ComparedField::District, 2) => THIN_DISTRICT_BITS,
+        _ => 0.0,
+    }
 }
 
 /// Returns whether all rooms of a shared flat agree in a field.

@@ -72,6 +72,8 @@ fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
 
+/// Last level of [`place`] that is a distance between positions.
+pub const PLACE_BY_DISTANCE_MAX: u8 = 5;
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 
@@ -294,7 +296,7 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         return Some(match (equal(scores) || equal(gases), scores.zip(gases)) {
             (true, Some(_)) => 1,
             // The other score is unknown, which is not a contradiction.
-            (true, None) => 3,
+            (true, None) => ENERGY_CLASSES_EQUAL,
             (false, _) => 2,
         });
     }
@@ -303,16 +305,20 @@ pub fn energy(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         None => None,
         // Different scores outweigh a shared class.
         Some(0) if scored => Some(SCORES_DIFFERENT),
-        Some(0) => Some(3),
-        Some(1) => Some(4),
+        Some(0) => Some(ENERGY_CLASSES_EQUAL),
+        Some(1) => Some(ENERGY_CLASSES_NEXT),
         Some(_) => Some(ENERGY_DIFFERENT),
     }
 }
 
+/// Level of [`energy`]: the same class, or the only known score.
+pub const ENERGY_CLASSES_EQUAL: u8 = 3;
+/// Level of [`energy`]: classes next to each other.
+pub const ENERGY_CLASSES_NEXT: u8 = 4;
 /// Level of [`energy`]: different scores, with the same class or without known classes.
 const SCORES_DIFFERENT: u8 = 5;
 /// Level of [`energy`]: classes two or more apart.
-const ENERGY_DIFFERENT: u8 = 6;
+pub const ENERGY_DIFFERENT: u8 = 6;
 
 /// Level of [`kind`]: a house and a flat with one long text and one surface.
 pub const KIND_OF_ONE_TEXT: u8 = 2;

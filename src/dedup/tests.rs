@@ -555,6 +555,40 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
 }
 
 #[test]
+fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
+    let one = thin(163_470, 1_537, b"75111");
+    let bits = |changed: Fingerprint, field: ComparedField| {
+        let compared = compare(&changed, &one);
+        let found = compared.evidence.iter().find(|one| one.field == field);
+        found.unwrap().bits
+    };
+    let other_surface = Fingerprint {
+        surface_dm2: Some(1_562),
+        ..one
+    };
+    let other_price = Fingerprint {
+        price_eur: Some(162_900),
+        ..one
+    };
+    assert!(bits(other_surface, ComparedField::Surface) < -2.0);
+    assert!(bits(other_price, ComparedField::Price) < -1.5);
+    // A storey distinguishes homes too.
+    let storeys = compare(
+        &Fingerprint {
+            floor: Some(4),
+            ..other_surface
+        },
+        &Fingerprint {
+            floor: Some(4),
+            ..one
+        },
+    );
+    let mut evidence = storeys.evidence.iter();
+    let surface = evidence.find(|one| one.field == ComparedField::Surface);
+    assert!(surface.unwrap().bits > 0.0);
+}
+
+#[test]
 fn columns_that_repeat_others_are_no_evidence() {
     let one = thin(160_000, 1_500, b"75111");
     let level = |change: fn(&mut Fingerprint), field: weights::ComparedField| {

@@ -34,8 +34,8 @@ struct ComparedPair {
     same: f64,
     /// Whether a person labelled it.
     is_labelled: bool,
-    /// Evidence that does not come from levels, bits: the prior, the rarity of equal values and lookalikes. It is not
-    /// fitted.
+    /// Evidence that does not come from levels, bits: the prior, the rarity of equal values, lookalikes, and what
+    /// other fields change in the weight of a level. It is not fitted.
     other_bits: f64,
     /// Number of pairs it counts as.
     weight: f64,
@@ -99,15 +99,17 @@ impl WeightFitter {
         if comparison.veto.is_some() || comparison.programme {
             return;
         }
-        let mut levels = [NOT_COMPARED; FIELDS];
+        let one_seller = comparison.one_seller;
+        let (mut levels, mut other_bits) = ([NOT_COMPARED; FIELDS], comparison.bits);
         // A text that homes of a series share has no weight.
         let counts = |field: ComparedField| field != ComparedField::Text || !comparison.is_series();
         let evidence = comparison.evidence.iter();
         for evidence in evidence.filter(|one| counts(one.field)) {
             levels[evidence.field as usize] = evidence.level;
+            let levels_in_use = WEIGHTS[evidence.field as usize].levels;
+            let in_use = levels_in_use[usize::from(evidence.level)].bits;
+            other_bits -= in_use[usize::from(one_seller)];
         }
-        let rarity = comparison.evidence.iter().filter_map(|one| one.rarity_bits);
-        let one_seller = comparison.one_seller;
         self.pairs.push(ComparedPair {
             levels,
             one_seller,
@@ -116,8 +118,7 @@ impl WeightFitter {
                 None => comparison.probability(),
             },
             is_labelled: same.is_some(),
-            other_bits: rarity.map(f64::from).sum::<f64>()
-                + f64::from(comparison.prior_bits + comparison.lookalike_bits),
+            other_bits: f64::from(other_bits),
             weight,
         });
     }
