@@ -37,15 +37,7 @@ const TYPES: [&str; 8] = [
     "Rue", "Rue", "Rue", "Avenue", "Chemin", "Impasse", "Place", "Route",
 ];
 const FIRST_NAMES: [&str; 10] = [
-    "Jean",
-    "Pierre",
-    "Marie",
-    "Louis",
-    "Jeanne",
-    "Paul",
-    "Georges",
-    "Marguerite",
-    "Victor",
+    "Jean", "Pierre", "Marie", "Louis", "Jeanne", "Paul", "Georges", "Marguerite", "Victor",
     "Camille",
 ];
 const SYLLABLES: [&str; 16] = [

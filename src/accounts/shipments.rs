@@ -151,12 +151,7 @@ fn add(transaction: &Transaction<'_>, table: &str, sum: &ShippedSum) -> rusqlite
          DO UPDATE SET credits = credits + excluded.credits, calls = calls + excluded.calls"
     );
     transaction.prepare_cached(&sql)?.execute((
-        &sum.account_id,
-        &sum.key_id,
-        &sum.consumption,
-        &sum.day,
-        sum.credits,
-        sum.calls,
+        &sum.account_id, &sum.key_id, &sum.consumption, &sum.day, sum.credits, sum.calls,
     ))?;
     Ok(())
 }

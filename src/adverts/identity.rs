@@ -28,27 +28,9 @@ const TRACKING_PREFIXES: [&str; 9] = [
 
 /// Full names of tracking parameters.
 const TRACKING_NAMES: [&str; 21] = [
-    "gclid",
-    "gclsrc",
-    "gbraid",
-    "wbraid",
-    "dclid",
-    "fbclid",
-    "msclkid",
-    "yclid",
-    "twclid",
-    "ttclid",
-    "li_fat_id",
-    "igshid",
-    "igsh",
-    "srsltid",
-    "epik",
-    "ef_id",
-    "s_kwcid",
-    "xtor",
-    "cmpid",
-    "_ga",
-    "_gl",
+    "gclid", "gclsrc", "gbraid", "wbraid", "dclid", "fbclid", "msclkid", "yclid", "twclid",
+    "ttclid", "li_fat_id", "igshid", "igsh", "srsltid", "epik", "ef_id", "s_kwcid", "xtor",
+    "cmpid", "_ga", "_gl",
 ];
 
 /// Stands for every parameter in [`UrlRules::ignore_parameters`].

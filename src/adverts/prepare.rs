@@ -31,13 +31,7 @@ use toise_store::document;
 
 /// Fields of a stored record that are not content: identity, history and derived flags.
 const HISTORY_FIELDS: [&str; 7] = [
-    "flxId",
-    "url",
-    "firstSeenAt",
-    "lastSeenAt",
-    "lastModifiedAt",
-    "meta",
-    "hasAnomaly",
+    "flxId", "url", "firstSeenAt", "lastSeenAt", "lastModifiedAt", "meta", "hasAnomaly",
 ];
 
 /// A stored advert.

@@ -96,9 +96,7 @@ pub fn place_records(
         })?,
         diagnostics: place_stored(&lake, Dataset::Dpe, |diagnostics| {
             Ok(dpe::placing::place_stored(
-                diagnostics,
-                departments,
-                &geocoder,
+                diagnostics, departments, &geocoder,
             )?)
         })?,
     })

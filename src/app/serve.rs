@@ -289,12 +289,7 @@ impl Workers {
         let geocoding_projects = app.data.projects.run(supervisor, addresses)?;
         let publishing = publishing::start(supervisor, data, &app.store, config, runtime)?;
         let refreshing = refreshing::start(
-            supervisor,
-            data,
-            config,
-            &app.readiness,
-            &app.metrics,
-            runtime,
+            supervisor, data, config, &app.readiness, &app.metrics, runtime,
         )?;
         let listings = app.data.properties.listings().clone();
         let dated = listings.clone();

@@ -77,11 +77,7 @@ pub(super) fn import(common: &Common, arguments: &LayerArgs, clock: &Clock) -> C
         },
     };
     let layer = import_layer(
-        &common.data,
-        &arguments.name,
-        &arguments.file,
-        &options,
-        clock,
+        &common.data, &arguments.name, &arguments.file, &options, clock,
     )?;
     if common.json {
         println!("{}", serde_json::to_string(&layer)?);

@@ -157,55 +157,14 @@ const ENERGY_UNITS: [&str; 8] = [
 ];
 /// Units that no field has: a number in one of them means another value.
 const OTHER_UNITS: [&str; 34] = [
-    "k€",
-    "m€",
-    "k",
-    "ke",
-    "me",
-    "keur",
-    "meur",
-    "milliers",
-    "millions",
-    "thousands",
-    "$",
-    "usd",
-    "£",
-    "gbp",
-    "chf",
-    "ha",
-    "hectare",
-    "hectares",
-    "are",
-    "ares",
-    "ft",
-    "ft2",
-    "sqft",
-    "feet",
-    "km",
-    "km2",
-    "cm",
-    "%",
-    "l93",
-    "lambert",
-    "lambert93",
-    "l2e",
-    "utm",
-    "rad",
+    "k€", "m€", "k", "ke", "me", "keur", "meur", "milliers", "millions", "thousands", "$", "usd",
+    "£", "gbp", "chf", "ha", "hectare", "hectares", "are", "ares", "ft", "ft2", "sqft", "feet",
+    "km", "km2", "cm", "%", "l93", "lambert", "lambert93", "l2e", "utm", "rad",
 ];
 /// Words after a number that is a day in the name of a street: `8 mai 1945`.
 const MONTHS: [&str; 12] = [
-    "janvier",
-    "fevrier",
-    "mars",
-    "avril",
-    "mai",
-    "juin",
-    "juillet",
-    "aout",
-    "septembre",
-    "octobre",
-    "novembre",
-    "decembre",
+    "janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre",
+    "octobre", "novembre", "decembre",
 ];
 /// Letters after a number that is an ordinal in the name of a street: `2e division blindée`.
 const ORDINALS: [&str; 7] = ["er", "ere", "re", "e", "eme", "nd", "nde"];
@@ -215,38 +174,13 @@ const COUNT_MAX: u32 = 100;
 const PLURAL_BYTES_MIN: usize = 4;
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
-    "adresse",
-    "adresses",
-    "address",
-    "adr",
-    "rue",
-    "street",
-    "voie",
-    "voirie",
-    "avenue",
-    "boulevard",
-    "chemin",
-    "road",
-    "lieudit",
-    "dit",
+    "adresse", "adresses", "address", "adr", "rue", "street", "voie", "voirie", "avenue",
+    "boulevard", "chemin", "road", "lieudit", "dit",
 ];
 /// Words in names of columns that hold something else about a street or an address.
 const NO_STREET_WORDS: [&str; 15] = [
-    "id",
-    "code",
-    "type",
-    "nature",
-    "mail",
-    "email",
-    "courriel",
-    "ip",
-    "web",
-    "url",
-    "score",
-    "largeur",
-    "rep",
-    "numero",
-    "complement",
+    "id", "code", "type", "nature", "mail", "email", "courriel", "ip", "web", "url", "score",
+    "largeur", "rep", "numero", "complement",
 ];
 
 /// The meaning of a name, and the rank of the name within that meaning: the lowest rank counts.

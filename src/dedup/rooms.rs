@@ -29,31 +29,10 @@ const OPEN_WORDS_REACH: usize = 3;
 const SHARED_WORDS: [&[u8]; 4] = [b"colocation", b"colocations", b"coloc", b"coliving"];
 /// Words that say that a whole flat would suit sharers, or whether it may be shared.
 const OPEN_WORDS: [&[u8]; 25] = [
-    b"acceptee",
-    b"acceptees",
-    b"adapte",
-    b"adaptee",
-    b"autorisee",
-    b"autorisees",
-    b"compatible",
-    b"convient",
-    b"eligible",
-    b"envisageable",
-    b"ideal",
-    b"ideale",
-    b"interdite",
-    b"interdites",
-    b"investisseur",
-    b"investisseurs",
-    b"ou",
-    b"parfait",
-    b"parfaite",
-    b"possibilite",
-    b"possible",
-    b"potentiel",
-    b"potentielle",
-    b"pour",
-    b"refusee",
+    b"acceptee", b"acceptees", b"adapte", b"adaptee", b"autorisee", b"autorisees", b"compatible",
+    b"convient", b"eligible", b"envisageable", b"ideal", b"ideale", b"interdite", b"interdites",
+    b"investisseur", b"investisseurs", b"ou", b"parfait", b"parfaite", b"possibilite", b"possible",
+    b"potentiel", b"potentielle", b"pour", b"refusee",
 ];
 
 /// Words that deny the shared flat that is named just after them: `pas de colocation`.

@@ -17,20 +17,8 @@ const SUFFIX_BITS: u32 = 2;
 const STREET_SHIFT: u32 = 16;
 /// Words after which an address names no street any more.
 const ENDS: [&[u8]; 14] = [
-    b"apt",
-    b"appt",
-    b"appartement",
-    b"bat",
-    b"batiment",
-    b"bp",
-    b"cedex",
-    b"cs",
-    b"entree",
-    b"esc",
-    b"escalier",
-    b"etage",
-    b"lot",
-    b"residence",
+    b"apt", b"appt", b"appartement", b"bat", b"batiment", b"bp", b"cedex", b"cs", b"entree",
+    b"esc", b"escalier", b"etage", b"lot", b"residence",
 ];
 /// Words that link the words of a name: a street's name does not end with them.
 const LINKS: [&[u8]; 10] = [

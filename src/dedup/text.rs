@@ -129,18 +129,8 @@ const ORDINAL_ENDS: [&[u8]; 9] = [
 ];
 /// Ordinals of storeys, from the first.
 const ORDINALS: [&[u8]; 12] = [
-    b"premier",
-    b"deuxieme",
-    b"troisieme",
-    b"quatrieme",
-    b"cinquieme",
-    b"sixieme",
-    b"septieme",
-    b"huitieme",
-    b"neuvieme",
-    b"dixieme",
-    b"onzieme",
-    b"douzieme",
+    b"premier", b"deuxieme", b"troisieme", b"quatrieme", b"cinquieme", b"sixieme", b"septieme",
+    b"huitieme", b"neuvieme", b"dixieme", b"onzieme", b"douzieme",
 ];
 /// Highest storey that a text is believed to name.
 const STOREY_MAX: i16 = 60;

@@ -273,14 +273,7 @@ mod tests {
     fn the_sum_is_bounded_and_better_conditions_never_lower_it() {
         use Condition::*;
         let conditions = [
-            Decrepit,
-            ToBeRenovated,
-            ToBeRefreshed,
-            Good,
-            Renovated,
-            Excellent,
-            BrandNew,
-            ToBeBuilt,
+            Decrepit, ToBeRenovated, ToBeRefreshed, Good, Renovated, Excellent, BrandNew, ToBeBuilt,
         ];
         for class in [HomeClass::Flat, HomeClass::House] {
             for has in [false, true] {

@@ -408,14 +408,7 @@ mod tests {
     fn what_is_no_name_gets_no_hint() {
         let long = "a".repeat(NAME_BYTES_MAX + 1);
         for text in [
-            "",
-            "-",
-            "4809",
-            "N/A",
-            "xyzzy qwrt",
-            "48 000",
-            "Paris 21",
-            &long,
+            "", "-", "4809", "N/A", "xyzzy qwrt", "48 000", "Paris 21", &long,
         ] {
             assert_eq!(hint(text, PlaceCode::Insee), None, "{text}");
             assert_eq!(hint(text, PlaceCode::Department), None, "{text}");

@@ -161,16 +161,7 @@ mod tests {
             assert!(is_missing(text), "{text}");
         }
         for text in [
-            "",
-            "N",
-            "NANTES",
-            "-3",
-            "-3 €",
-            "€",
-            "Nadaud",
-            "none of these",
-            "N°1",
-            "0",
+            "", "N", "NANTES", "-3", "-3 €", "€", "Nadaud", "none of these", "N°1", "0",
         ] {
             assert!(!is_missing(text), "{text}");
         }

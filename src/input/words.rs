@@ -381,13 +381,7 @@ mod tests {
             }
         }
         for cell in [
-            "",
-            "Yourte",
-            "application",
-            "T",
-            "T123",
-            "Dépendance",
-            "Bar-le-Duc T3",
+            "", "Yourte", "application", "T", "T123", "Dépendance", "Bar-le-Duc T3",
         ] {
             assert_eq!(asset_class(cell), None, "{cell}");
         }

@@ -182,11 +182,7 @@ impl Market {
         };
         let asking = match &properties {
             Some(view) => Some(asking::groups(
-                &self.engine,
-                view,
-                request,
-                today,
-                interrupt,
+                &self.engine, view, request, today, interrupt,
             )?),
             None => {
                 notes.push("figures from adverts are null: there are no adverts".to_owned());

@@ -22,20 +22,8 @@ use toise_base::supervise::Supervisor;
 pub const URL_CHARS_MAX: usize = 2_048;
 /// Endings of names that no public host has.
 const LOCAL_ENDINGS: [&str; 14] = [
-    "localhost",
-    "local",
-    "localdomain",
-    "internal",
-    "intranet",
-    "private",
-    "corp",
-    "home",
-    "lan",
-    "home.arpa",
-    "in-addr.arpa",
-    "ip6.arpa",
-    "svc",
-    "onion",
+    "localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan",
+    "home.arpa", "in-addr.arpa", "ip6.arpa", "svc", "onion",
 ];
 
 /// Reason that a URL is refused; the message completes "webhook_url ...".

@@ -37,14 +37,7 @@ const SIMILAR_CLASSES: [&str; 10] = [
 ];
 /// Words in the classes of blocks about the agency.
 const AGENCY_CLASSES: [&str; 8] = [
-    "agency",
-    "agence",
-    "agent",
-    "advertiser",
-    "annonceur",
-    "broker",
-    "negociateur",
-    "conseiller",
+    "agency", "agence", "agent", "advertiser", "annonceur", "broker", "negociateur", "conseiller",
 ];
 /// Words in the classes of blocks of the site.
 const SITE_CLASSES: [&str; 4] = ["cookie", "cookies", "navbar", "newsletter"];

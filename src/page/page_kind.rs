@@ -146,14 +146,7 @@ const LISTS: [&str; 41] = [
 const COUNTED_LISTINGS: [&str; 3] = ["annonces", "biens", "resultats"];
 /// Words that count listings after a number: `25 annonces`.
 const COUNTED: [&str; 8] = [
-    "annonces",
-    "biens",
-    "offres",
-    "logements",
-    "appartements",
-    "maisons",
-    "resultats",
-    "locations",
+    "annonces", "biens", "offres", "logements", "appartements", "maisons", "resultats", "locations",
 ];
 
 /// Phrases of missing pages, regardless of their status code.

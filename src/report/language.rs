@@ -98,18 +98,8 @@ impl Language {
     /// Writes a day with the name of its month.
     pub fn long_day(self, date: NaiveDate) -> String {
         const MONTHS: [&str; 12] = [
-            "janvier",
-            "février",
-            "mars",
-            "avril",
-            "mai",
-            "juin",
-            "juillet",
-            "août",
-            "septembre",
-            "octobre",
-            "novembre",
-            "décembre",
+            "janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre",
+            "octobre", "novembre", "décembre",
         ];
         match self {
             Self::English => date.format("%-d %B %Y").to_string(),

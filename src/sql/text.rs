@@ -18,15 +18,7 @@ pub const SELECTS_MAX: usize = 200;
 
 /// Words that are operators, like symbols.
 const OPERATOR_WORDS: [&str; 9] = [
-    "and",
-    "or",
-    "not",
-    "union",
-    "except",
-    "intersect",
-    "case",
-    "join",
-    "is",
+    "and", "or", "not", "union", "except", "intersect", "case", "join", "is",
 ];
 
 /// Checks a query against the limits of its text.

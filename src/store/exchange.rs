@@ -75,11 +75,7 @@ const TABLES: [ReplicatedTable; 9] = [
     ReplicatedTable {
         name: "areas",
         columns: &[
-            "account_id",
-            "name",
-            "geometry",
-            "created_at_ms",
-            "updated_at_ms",
+            "account_id", "name", "geometry", "created_at_ms", "updated_at_ms",
         ],
         keyed: Keyed::ByText,
     },
@@ -91,13 +87,7 @@ const TABLES: [ReplicatedTable; 9] = [
     ReplicatedTable {
         name: "rent_maps",
         columns: &[
-            "kind",
-            "year",
-            "licence",
-            "source",
-            "communes",
-            "imported_at_ms",
-            "document",
+            "kind", "year", "licence", "source", "communes", "imported_at_ms", "document",
         ],
         keyed: Keyed::ByText,
     },
@@ -109,11 +99,7 @@ const TABLES: [ReplicatedTable; 9] = [
     ReplicatedTable {
         name: "properties",
         columns: &[
-            "property",
-            "property_id",
-            "sequence",
-            "merged_into",
-            "record",
+            "property", "property_id", "sequence", "merged_into", "record",
         ],
         keyed: Keyed::ByNumber,
     },

@@ -17,12 +17,7 @@ use super::checksum::checksum;
 const DIGESTS: &str = "row_digests";
 /// Tables without a digest: those for the matching of adverts, which can be rebuilt from the documents.
 const DERIVED: [&str; 6] = [
-    "blocks",
-    "fingerprints",
-    "likely_pairs",
-    "marks",
-    "common_marks",
-    "portal_rates",
+    "blocks", "fingerprints", "likely_pairs", "marks", "common_marks", "portal_rates",
 ];
 /// Prefix of the names of the triggers.
 const TRIGGER: &str = "row_digest_";

@@ -134,12 +134,7 @@ impl WriteQueue {
         let failing = Arc::clone(&failure);
         let worker = supervisor.spawn(name, move |pulse| {
             write_all(
-                pulse,
-                connection,
-                &checkpoints,
-                &waiting,
-                &notified,
-                &failing,
+                pulse, connection, &checkpoints, &waiting, &notified, &failing,
             );
         })?;
         Ok(Self {

@@ -94,13 +94,7 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
     let replayed = run(
         data,
         &[
-            "alerts",
-            "replay",
-            &alert_id,
-            "--from",
-            "2020-01-01",
-            "--to",
-            "2100-01-01",
+            "alerts", "replay", &alert_id, "--from", "2020-01-01", "--to", "2100-01-01",
         ],
     );
     assert_eq!(replayed["items"], 1);
@@ -124,25 +118,13 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
         (vec!["alerts", "deliveries", &unknown], "no alert"),
         (
             vec![
-                "alerts",
-                "replay",
-                &unknown,
-                "--from",
-                "2020-01-01",
-                "--to",
-                "2020-01-02",
+                "alerts", "replay", &unknown, "--from", "2020-01-01", "--to", "2020-01-02",
             ],
             "no alert",
         ),
         (
             vec![
-                "alerts",
-                "replay",
-                &alert_id,
-                "--from",
-                "2020-01-02",
-                "--to",
-                "2020-01-01",
+                "alerts", "replay", &alert_id, "--from", "2020-01-02", "--to", "2020-01-01",
             ],
             "--from must not be after --to",
         ),

@@ -21,22 +21,8 @@ const CREATED: &str = "ALERT_MATCH_CREATED";
 
 /// Words of texts and searches that differ in accents, forms and typing errors, and unrelated ones.
 const WORDS: [&str; 16] = [
-    "jardin",
-    "Jardins",
-    "jradin",
-    "gardien",
-    "vue",
-    "vues",
-    "mer",
-    "clos",
-    "Cheminée",
-    "cheminees",
-    "chemniée",
-    "appartement",
-    "aparttement",
-    "l'entrée",
-    "- ! -",
-    "T3",
+    "jardin", "Jardins", "jradin", "gardien", "vue", "vues", "mer", "clos", "Cheminée",
+    "cheminees", "chemniée", "appartement", "aparttement", "l'entrée", "- ! -", "T3",
 ];
 
 fn text(most: usize, draw: &mut Draw) -> String {

@@ -104,12 +104,7 @@ fn matches_and_addresses_of_workers_are_those_of_one_machine_byte_for_byte() {
     }
     let input = file(folder.path(), "customers.csv", &text);
     let arguments = [
-        "geocode",
-        &input,
-        "--columns",
-        "rue,ville",
-        "--postcode",
-        "code",
+        "geocode", &input, "--columns", "rue,ville", "--postcode", "code",
     ];
     let report = compared(&arguments, &workers, folder.path(), "located.csv");
     assert_eq!(sum(&report, "parts"), report["cluster"]["parts"]);
@@ -216,13 +211,7 @@ fn input_and_output_may_be_objects() {
     report(data(), &["estimate", "--input", input, "--output", local]);
     let (from, to) = (place("homes.csv"), place("shared.csv"));
     let arguments = [
-        "estimate",
-        "--input",
-        &from,
-        "--output",
-        &to,
-        "--workers",
-        &one.address,
+        "estimate", "--input", &from, "--output", &to, "--workers", &one.address,
     ];
     report(data(), &arguments);
     let shared = folder.path().join("shared.csv");

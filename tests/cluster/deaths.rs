@@ -51,13 +51,7 @@ impl Job {
         run(
             data(),
             &[
-                "estimate",
-                "--input",
-                &input,
-                "--output",
-                &local,
-                "--comparables",
-                "3",
+                "estimate", "--input", &input, "--output", &local, "--comparables", "3",
             ],
         );
         Self {
@@ -71,14 +65,7 @@ impl Job {
     fn arguments<'a>(&'a self, workers: &'a str) -> [&'a str; 9] {
         let (input, output) = (&self.input, &self.shared);
         [
-            "estimate",
-            "--input",
-            input,
-            "--output",
-            output,
-            "--comparables",
-            "3",
-            "--workers",
+            "estimate", "--input", input, "--output", output, "--comparables", "3", "--workers",
             workers,
         ]
     }

@@ -33,13 +33,7 @@ fn make() -> TempDir {
     run(
         data,
         &[
-            "synth",
-            "--ban",
-            "2000",
-            "--departments",
-            "48",
-            "--output",
-            output,
+            "synth", "--ban", "2000", "--departments", "48", "--output", output,
         ],
     );
     for (table, name) in [("dvf", "dvf"), ("dpe", "dpe"), ("ban", "adresses")] {

@@ -227,13 +227,7 @@ fn an_operator_merges_and_splits_properties() {
     let resolved = run(
         data,
         &[
-            "reports",
-            "resolve",
-            &wrong,
-            "--split",
-            &advert,
-            "--note",
-            "deux biens",
+            "reports", "resolve", &wrong, "--split", &advert, "--note", "deux biens",
         ],
     );
     let resolution = resolved["resolution"].as_str().unwrap();

@@ -163,9 +163,7 @@ fn asked() -> impl Strategy<Value = BulkFixture> {
     (
         maybe(proptest::sample::select(vec!["75", "13", "69", "48", "xx"])),
         maybe(proptest::sample::select(vec![
-            "maison",
-            "appartement",
-            "yourte",
+            "maison", "appartement", "yourte",
         ])),
         proptest::option::of((10.0..90.0f64, 40.0..200.0f64)),
         proptest::option::of(20.0..500.0f64),

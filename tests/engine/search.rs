@@ -52,11 +52,7 @@ fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn F
     let sort_by = body["sortBy"].as_str().unwrap();
     let descending = body["sortOrder"] == "desc";
     let expected = reference::search(
-        dataset,
-        &table.records,
-        &body["filters"],
-        sort_by,
-        descending,
+        dataset, &table.records, &body["filters"], sort_by, descending,
     );
     let key = CursorKey::new([9; 32]);
     let mut body = body.clone();

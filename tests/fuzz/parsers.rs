@@ -47,13 +47,7 @@ fn import(table: ImportTable, bytes: &[u8]) {
         let (mut sink, mut report) = (Counting::default(), ImportReport::default());
         let options = ImportOptions::default();
         let imported = import_reader(
-            table,
-            bytes,
-            "mutated",
-            format,
-            &mut sink,
-            &options,
-            &mut report,
+            table, bytes, "mutated", format, &mut sink, &options, &mut report,
         );
         if let Err(error) = imported {
             assert!(!error.to_string().is_empty());

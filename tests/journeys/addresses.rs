@@ -206,13 +206,7 @@ fn a_made_up_base_is_imported_without_a_rejected_row_and_found() {
     let report = run(
         data,
         &[
-            "synth",
-            "--ban",
-            "3000",
-            "--departments",
-            "48,974",
-            "--output",
-            &folder,
+            "synth", "--ban", "3000", "--departments", "48,974", "--output", &folder,
         ],
     );
     assert_eq!(report["made"][0]["rows"], 3_000);

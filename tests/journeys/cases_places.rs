@@ -38,13 +38,7 @@ fn a_row_without_a_position_does_not_stop_a_reverse_file() {
         b';',
     );
     let status = [
-        "ok",
-        "skipped",
-        "ok",
-        "error",
-        "not-found",
-        "error",
-        "error",
+        "ok", "skipped", "ok", "error", "not-found", "error", "error",
     ];
     assert_eq!(column(&rows, "result_status"), status);
     let address = "12 Avenue Foch 48000 Mende";

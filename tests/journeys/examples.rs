@@ -20,11 +20,7 @@ use stage::Stage;
 const SKIPPED: [(&[&str], &str); 9] = [
     (
         &[
-            "toise serve",
-            "toise demo",
-            "toise worker",
-            "toise mcp",
-            "toise webhook",
+            "toise serve", "toise demo", "toise worker", "toise mcp", "toise webhook",
         ],
         "runs until it is stopped",
     ),

@@ -294,11 +294,7 @@ fn no_other_code_opens_the_files_of_the_store() {
         // In the store, one module opens files. No other code knows their names or has its own connection.
         let forbidden: &[&str] = if path.starts_with(&store) {
             &[
-                "File::",
-                "OpenOptions",
-                "fs::read(",
-                "fs::copy",
-                "fs::write",
+                "File::", "OpenOptions", "fs::read(", "fs::copy", "fs::write",
             ]
         } else {
             &[".sqlite", "-wal\"", "-shm\"", "Connection::open"]

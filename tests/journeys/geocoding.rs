@@ -25,15 +25,7 @@ fn import(data: &Path, folder: &Path) -> Vec<String> {
     run(
         data,
         &[
-            "synth",
-            "--ban",
-            "1500",
-            "--departments",
-            "48",
-            "--seed",
-            "7",
-            "--output",
-            &output,
+            "synth", "--ban", "1500", "--departments", "48", "--seed", "7", "--output", &output,
         ],
     );
     let packed = folder.join("adresses-48.csv.gz");
@@ -221,12 +213,7 @@ async fn a_file_survives_kills_without_a_row_lost_or_written_twice() {
     let report = run(
         &data,
         &[
-            "geocode",
-            &input,
-            "--columns",
-            "address",
-            "-o",
-            &beside_text,
+            "geocode", &input, "--columns", "address", "-o", &beside_text,
         ],
     );
     assert_eq!(report["rows"], ROWS as u64);

@@ -19,13 +19,7 @@ fn help_lists_every_command_once_in_a_group_after_an_example() {
     assert!(output.status.success());
     let help = String::from_utf8(output.stdout).unwrap();
     let places = [
-        "Examples:",
-        "Usage:",
-        "Data:",
-        "Ask:",
-        "Serve:",
-        "Operate:",
-        "Options:",
+        "Examples:", "Usage:", "Data:", "Ask:", "Serve:", "Operate:", "Options:",
     ];
     let places = places.map(|title| {
         help.find(title)

@@ -175,15 +175,7 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
     let own = run(
         data,
         &[
-            "report",
-            "--address",
-            ADDRESS,
-            "--type",
-            "flat",
-            "--surface",
-            "45",
-            "--rooms",
-            "2",
+            "report", "--address", ADDRESS, "--type", "flat", "--surface", "45", "--rooms", "2",
         ],
     );
     assert_eq!(own, report);

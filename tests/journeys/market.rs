@@ -85,12 +85,7 @@ fn sales_are_counted_once_and_small_samples_withheld() {
         ]
     );
     let may = market(&[
-        "--level",
-        "department",
-        "--from",
-        "2023-05-01",
-        "--to",
-        "2023-05-31",
+        "--level", "department", "--from", "2023-05-01", "--to", "2023-05-31",
     ]);
     assert_eq!((may.len(), &may[0]["sales"]), (1, &json!(3)));
     let cell = market(&[

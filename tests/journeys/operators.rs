@@ -194,12 +194,7 @@ fn invalid_key_settings_are_rejected_with_the_rule() {
         ),
         (
             &[
-                "accounts",
-                "usage",
-                "--from",
-                "2024-02-02",
-                "--to",
-                "2024-02-01",
+                "accounts", "usage", "--from", "2024-02-02", "--to", "2024-02-01",
             ],
             "must not be after to",
         ),

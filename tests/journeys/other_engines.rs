@@ -104,12 +104,7 @@ fn every_table_opens_by_its_folder_and_by_its_delta_log() {
             return;
         };
         for engine in [
-            "pandas",
-            "pyarrow",
-            "duckdb",
-            "polars",
-            "deltalake",
-            "pyiceberg",
+            "pandas", "pyarrow", "duckdb", "polars", "deltalake", "pyiceberg",
         ] {
             says(&saw, engine, &[("rows", rows)]);
         }

@@ -12,18 +12,8 @@ use crate::support::process::run;
 use crate::support::workbooks;
 
 const HEADER: [&str; 12] = [
-    "ref",
-    "url",
-    "Type",
-    "Surface",
-    "pièces",
-    "Prix",
-    "longitude",
-    "latitude",
-    "distance",
-    "adresse",
-    "cp",
-    "ville",
+    "ref", "url", "Type", "Surface", "pièces", "Prix", "longitude", "latitude", "distance",
+    "adresse", "cp", "ville",
 ];
 /// The homes. The second one has no price, and the postal code of the third begins with a zero.
 const HOMES: [[&str; 12]; 3] = [

@@ -68,15 +68,7 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
     let imported = run(
         &data,
         &[
-            "import",
-            "rents",
-            "--year",
-            "2024",
-            "--licence",
-            "LO 2.0",
-            &flats,
-            &small,
-            &large,
+            "import", "rents", "--year", "2024", "--licence", "LO 2.0", &flats, &small, &large,
         ],
     );
     let first = &imported[0];
@@ -139,25 +131,13 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
         ),
         (
             &[
-                "import",
-                "rents",
-                "--year",
-                "2024",
-                "--kind",
-                "houses",
-                "nothing.csv",
+                "import", "rents", "--year", "2024", "--kind", "houses", "nothing.csv",
             ],
             "nothing.csv",
         ),
         (
             &[
-                "rent",
-                "--at",
-                "44.5,3.5",
-                "--type",
-                "flat",
-                "--surface",
-                "40",
+                "rent", "--at", "44.5,3.5", "--type", "flat", "--surface", "40",
             ],
             "no rents",
         ),
@@ -231,15 +211,7 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
     std::fs::write(&file, adverts(600)).unwrap();
     run(&data, &["ingest", file.to_str().unwrap()]);
     let home = [
-        "rent",
-        "--at",
-        "44.5181,3.4989",
-        "--type",
-        "flat",
-        "--surface",
-        "45",
-        "--rooms",
-        "2",
+        "rent", "--at", "44.5181,3.4989", "--type", "flat", "--surface", "45", "--rooms", "2",
     ];
     let typed = run(
         &data,

@@ -67,10 +67,7 @@ fn whole_life(data: &Path, key: (&str, &str)) -> Vec<(String, Vec<u8>)> {
     assert_ne!(rotated["webhook_key"], rotated["next_webhook_key"]);
     secrets.extend(secrets_of(&rotated));
     secrets.extend(secrets_of(&act(&[
-        "keys",
-        "create",
-        "--account",
-        "partner",
+        "keys", "create", "--account", "partner",
     ])));
     assert_eq!(secrets.len(), 9);
     secrets

@@ -199,12 +199,7 @@ fn a_server_answers_the_same_command_and_logs_it() {
         "select id, price_eur, is_new_build from dvf order by id; select count(*) from properties";
     let local = piped(data, &[query, "--format", "ndjson"], "");
     let remote = [
-        "--url",
-        &server.address,
-        "--key",
-        &key,
-        "--format",
-        "ndjson",
+        "--url", &server.address, "--key", &key, "--format", "ndjson",
     ];
     let answered = piped(data, &[&remote[..], &[query]].concat(), "");
     assert_eq!(printed(&answered), printed(&local));

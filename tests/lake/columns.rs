@@ -28,15 +28,8 @@ static FORMER: LazyLock<TableSchema> = LazyLock::new(|| {
     let mut columns = today.columns.clone();
     columns.retain(|column| !LATER.contains(&&*column.name) && column.name != RECORD);
     TableSchema::new(
-        today.name,
-        columns,
-        today.id,
-        today.version,
-        today.department,
-        today.commune,
-        today.class,
-        today.date,
-        today.supersedes,
+        today.name, columns, today.id, today.version, today.department, today.commune, today.class,
+        today.date, today.supersedes,
     )
 });
 

@@ -44,12 +44,7 @@ fn addresses(path: &Path) -> HashMap<String, [String; 3]> {
     let header = reader.headers().unwrap().clone();
     let at = |name: &str| header.iter().position(|column| column == name).unwrap();
     let [id, number, suffix, street, code, city] = [
-        "id",
-        "numero",
-        "rep",
-        "nom_voie",
-        "code_postal",
-        "nom_commune",
+        "id", "numero", "rep", "nom_voie", "code_postal", "nom_commune",
     ]
     .map(at);
     let rows = reader.records().map(Result::unwrap).map(|row| {

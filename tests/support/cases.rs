@@ -16,22 +16,10 @@ source_position;source_nom_voie;certification_commune;cad_parcelles";
 /// Addresses in the department 48: number, street, postal code, INSEE code, commune, longitude and latitude.
 const ADDRESSES: [[&str; 7]; 5] = [
     [
-        "12",
-        "Avenue Foch",
-        "48000",
-        "48095",
-        "Mende",
-        "3.501",
-        "44.518",
+        "12", "Avenue Foch", "48000", "48095", "Mende", "3.501", "44.518",
     ],
     [
-        "3",
-        "Rue du Torrent",
-        "48000",
-        "48095",
-        "Mende",
-        "3.503",
-        "44.519",
+        "3", "Rue du Torrent", "48000", "48095", "Mende", "3.503", "44.519",
     ],
     [
         "3",

@@ -6,14 +6,7 @@ use super::draw::Draw;
 const DEPTH_MAX: usize = 6;
 /// Names of functions with one argument that are nested many times.
 const WRAPPERS: [&str; 8] = [
-    "coalesce",
-    "abs",
-    "upper",
-    "nullif",
-    "md5",
-    "make_array",
-    "round",
-    "concat",
+    "coalesce", "abs", "upper", "nullif", "md5", "make_array", "round", "concat",
 ];
 const NUMBERS: [&str; 7] = ["price_eur", "lat", "lon", "surface_m2", "1", "1e300", "0"];
 const TEXTS: [&str; 6] = ["id", "city", "record", "'é'", "''", "insee_code"];

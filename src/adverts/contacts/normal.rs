@@ -15,17 +15,7 @@ const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 const FRENCH_PREFIXES: [&str; 6] = ["33", "262", "590", "594", "596", "269"];
 /// Titles before a name; they are ignored.
 const TITLES: [&str; 11] = [
-    "m",
-    "mr",
-    "mme",
-    "mlle",
-    "mm",
-    "monsieur",
-    "madame",
-    "mademoiselle",
-    "messieurs",
-    "dr",
-    "me",
+    "m", "mr", "mme", "mlle", "mm", "monsieur", "madame", "mademoiselle", "messieurs", "dr", "me",
 ];
 
 /// Kind of a contact. Its number is part of the stored digests.

@@ -18,12 +18,7 @@ const SELLER: &str = "seller";
 const NAME: &str = "name";
 /// Keys of texts in which a person may write a contact.
 const TEXTS: [&str; 6] = [
-    "title",
-    "description",
-    "tags",
-    "reference",
-    "address",
-    "district",
+    "title", "description", "tags", "reference", "address", "district",
 ];
 /// Kinds of seller that are not persons.
 const PROFESSIONALS: [&str; 2] = ["SELLER_TYPE_AGENCY", "SELLER_TYPE_NETWORK"];

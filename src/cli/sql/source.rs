@@ -218,9 +218,7 @@ impl LocalSource {
             functions.extend(layer_functions::scalar_functions(&asked));
             let today = clock.now().date_naive();
             functions.extend(estimate::functions::scalar_functions(
-                &data,
-                adjustments,
-                today,
+                &data, adjustments, today,
             ));
             functions
         };

@@ -34,20 +34,8 @@ const DETAILS_OF_A_LISTING: usize = 3;
 const DETAILS_MIN: usize = 2;
 /// Words in titles for homes other than flats, and for things that only such homes have.
 const OTHER_HOMES: [&str; 14] = [
-    "chalet",
-    "ferme",
-    "fermette",
-    "mas",
-    "bastide",
-    "propriete",
-    "manoir",
-    "demeure",
-    "moulin",
-    "grange",
-    "corps de ferme",
-    "batisse",
-    "peniche",
-    "terrain",
+    "chalet", "ferme", "fermette", "mas", "bastide", "propriete", "manoir", "demeure", "moulin",
+    "grange", "corps de ferme", "batisse", "peniche", "terrain",
 ];
 /// Path of the area of the home.
 const SURFACE: &str = "habitation.surface.total";

@@ -55,56 +55,19 @@ const EVERYDAY: [&str; 56] = [
 const ARTICLES: [&str; 4] = ["le ", "la ", "les ", "l "];
 /// Words in parts of a title that name the agency.
 const AGENCY: [&str; 20] = [
-    "agence",
-    "immobilier",
-    "immobiliere",
-    "immo",
-    "properties",
-    "property",
-    "gestion",
-    "cabinet",
-    "notaire",
-    "century",
-    "laforet",
-    "orpi",
-    "hoquet",
-    "citya",
-    "foncia",
-    "era",
-    "barnes",
-    "iad",
-    "safti",
-    "nestenn",
+    "agence", "immobilier", "immobiliere", "immo", "properties", "property", "gestion", "cabinet",
+    "notaire", "century", "laforet", "orpi", "hoquet", "citya", "foncia", "era", "barnes", "iad",
+    "safti", "nestenn",
 ];
 /// Words before addresses of the agency in the text.
 const AGENCY_LABELS: [&str; 12] = [
-    "agence",
-    "agences",
-    "siege",
-    "rcs",
-    "siret",
-    "cabinet",
-    "mediateur",
-    "mediation",
-    "conseiller",
-    "conseillere",
-    "contact",
-    "carte",
+    "agence", "agences", "siege", "rcs", "siret", "cabinet", "mediateur", "mediation",
+    "conseiller", "conseillere", "contact", "carte",
 ];
 /// Words before a town that say the listing is near it, not in it.
 const NEAR: [&str; 12] = [
-    "proche",
-    "pres",
-    "limite",
-    "limitrophe",
-    "minutes",
-    "min",
-    "km",
-    "vers",
-    "direction",
-    "entre",
-    "gare",
-    "acces",
+    "proche", "pres", "limite", "limitrophe", "minutes", "min", "km", "vers", "direction", "entre",
+    "gare", "acces",
 ];
 
 /// The postal codes and departments on the whole page, which confirm names of towns.

@@ -21,13 +21,7 @@ const UNITS: [&str; 4] = ["unit", "unite", "unité", "uom"];
 const LARGE_AREAS: [&str; 6] = ["ha", "hectare", "hectares", "a", "are", "ares"];
 /// Folded names of columns, keys and attributes with the currency of an amount beside them.
 const CURRENCIES: [&str; 8] = [
-    "devise",
-    "currency",
-    "monnaie",
-    "codedevise",
-    "currencycode",
-    "prixdevise",
-    "deviseprix",
+    "devise", "currency", "monnaie", "codedevise", "currencycode", "prixdevise", "deviseprix",
     "pricecurrency",
 ];
 /// Stands for all items of a list, and for the rest of a column's name.

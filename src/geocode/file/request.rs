@@ -67,14 +67,7 @@ pub struct FileRequest {
 impl FileRequest {
     /// The names that [`Self::set`] accepts.
     pub const FIELDS: [&str; 9] = [
-        "columns",
-        "result_columns",
-        "postcode",
-        "citycode",
-        "type",
-        "lat",
-        "lon",
-        "encoding",
+        "columns", "result_columns", "postcode", "citycode", "type", "lat", "lon", "encoding",
         "delimiter",
     ];
 

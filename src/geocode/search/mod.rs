@@ -209,12 +209,7 @@ impl Geocoder {
             let begin = candidates.len();
             let least = rank::least_fit(reading.evidence, best - DOUBT);
             self.read_streets(
-                &query,
-                reading,
-                request,
-                &mut likenesses,
-                least,
-                &mut candidates,
+                &query, reading, request, &mut likenesses, least, &mut candidates,
             );
             read_communes(&query, reading, &mut candidates);
             best = candidates[begin..]
@@ -224,11 +219,7 @@ impl Geocoder {
         }
         if best < ELSEWHERE_BELOW || query.is_place_doubtful() {
             self.read_elsewhere(
-                &query,
-                &narrowing,
-                request,
-                &mut likenesses,
-                &mut candidates,
+                &query, &narrowing, request, &mut likenesses, &mut candidates,
             );
         }
         rank::rank(self, &query, request, candidates)

@@ -126,13 +126,7 @@ fn get_operation() -> Operation {
         .into_iter()
         .for_each(|properties| properties.extend(page_properties()));
     let required = [
-        "name",
-        "home_count",
-        "status",
-        "moved_percent",
-        "created_at",
-        "updated_at",
-        "homes",
+        "name", "home_count", "status", "moved_percent", "created_at", "updated_at", "homes",
         "hasMore",
     ];
     schema["required"] = json!(required);

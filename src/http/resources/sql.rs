@@ -42,14 +42,7 @@ const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots"
 const ZSTD: &str = "zstd";
 
 const FORMATS: [&str; 8] = [
-    "json",
-    "arrow",
-    "parquet",
-    "csv",
-    "ndjson",
-    "geoparquet",
-    "geojson",
-    "safe-csv",
+    "json", "arrow", "parquet", "csv", "ndjson", "geoparquet", "geojson", "safe-csv",
 ];
 
 static PARAMETERS: Own = Own {

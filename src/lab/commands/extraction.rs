@@ -95,11 +95,7 @@ fn row(field: &FieldScore) -> Vec<String> {
         share.map_or_else(|| "–".to_owned(), |share| format!("{:.1}", 100.0 * share))
     };
     let counts = [
-        field.stated,
-        field.found,
-        field.right,
-        field.wrong,
-        field.invented,
+        field.stated, field.found, field.right, field.wrong, field.invented,
     ];
     let shares = [
         field.recall,

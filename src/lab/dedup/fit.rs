@@ -264,29 +264,9 @@ fn weights_in_use() -> LevelTable<f64> {
 
 fn name(field: usize) -> &'static str {
     const NAMES: [&str; FIELDS] = [
-        "place",
-        "address",
-        "surface",
-        "land",
-        "rooms",
-        "bedrooms",
-        "floor",
-        "building",
-        "price",
-        "energy",
-        "amenities",
-        "text",
-        "title",
-        "figures",
-        "photos",
-        "seller",
-        "reference",
-        "portal",
-        "identifier",
-        "condominium",
-        "district",
-        "kind",
-        "previous price",
+        "place", "address", "surface", "land", "rooms", "bedrooms", "floor", "building", "price",
+        "energy", "amenities", "text", "title", "figures", "photos", "seller", "reference",
+        "portal", "identifier", "condominium", "district", "kind", "previous price",
     ];
     NAMES[field]
 }

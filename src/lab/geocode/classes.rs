@@ -214,29 +214,9 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
 
 /// Street types that classes leave out or replace; typing errors do not change them.
 const TYPES: &[&str] = &[
-    "rue",
-    "avenue",
-    "boulevard",
-    "route",
-    "chemin",
-    "place",
-    "impasse",
-    "allee",
-    "residence",
-    "lotissement",
-    "square",
-    "quartier",
-    "passage",
-    "hameau",
-    "faubourg",
-    "montee",
-    "cite",
-    "cours",
-    "quai",
-    "traverse",
-    "ruelle",
-    "sentier",
-    "voie",
+    "rue", "avenue", "boulevard", "route", "chemin", "place", "impasse", "allee", "residence",
+    "lotissement", "square", "quartier", "passage", "hameau", "faubourg", "montee", "cite",
+    "cours", "quai", "traverse", "ruelle", "sentier", "voie",
 ];
 /// Minimum letters of a word that gets a typing error.
 const TYPO_LETTERS_MIN: usize = 4;

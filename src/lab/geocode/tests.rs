@@ -220,12 +220,7 @@ fn classes_that_do_not_apply_ask_nothing() {
         ..address()
     };
     for class in [
-        "no street type",
-        "wrong type",
-        "former commune",
-        "bis",
-        "prefix",
-        "glued words",
+        "no street type", "wrong type", "former commune", "bis", "prefix", "glued words",
     ] {
         assert_eq!(written(class, &plain), [""; 0], "{class}");
     }
@@ -251,11 +246,7 @@ fn official_addresses_are_right_and_withheld_ones_are_not_invented() {
     let report = evaluate(&geocoder, &options()).unwrap();
     let class = |name| report.classes.iter().find(|one| one.class == name).unwrap();
     for name in [
-        "clean",
-        "upper case",
-        "no postcode",
-        "city first",
-        "street only",
+        "clean", "upper case", "no postcode", "city first", "street only",
     ] {
         assert_eq!(class(name).right, 1.0, "{name}: {:?}", class(name).failures);
     }

@@ -13,18 +13,8 @@ use toise_geo::wkt;
 
 /// Names of columns with a whole geometry in each cell, in lower case.
 const GEOMETRY: [&str; 12] = [
-    "geometry",
-    "geom",
-    "wkt",
-    "wkt_geom",
-    "the_geom",
-    "wkb_geometry",
-    "wkb",
-    "geo_shape",
-    "geo shape",
-    "geojson",
-    "geometrie",
-    "shape",
+    "geometry", "geom", "wkt", "wkt_geom", "the_geom", "wkb_geometry", "wkb", "geo_shape",
+    "geo shape", "geojson", "geometrie", "shape",
 ];
 /// Names of pairs of columns, in lower case: longitudes or eastings, then latitudes or northings.
 const COORDINATES: [(&str, &str); 17] = [

@@ -19,16 +19,8 @@ pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];
 
 /// Values of `periode_construction`, in time order.
 pub const CONSTRUCTION_PERIODS: [&str; 10] = [
-    "avant 1948",
-    "1948-1974",
-    "1975-1977",
-    "1978-1982",
-    "1983-1988",
-    "1989-2000",
-    "2001-2005",
-    "2006-2012",
-    "2013-2021",
-    "après 2021",
+    "avant 1948", "1948-1974", "1975-1977", "1978-1982", "1983-1988", "1989-2000", "2001-2005",
+    "2006-2012", "2013-2021", "après 2021",
 ];
 
 /// Energy and climate classes, best first.

@@ -19,13 +19,7 @@ use toise_lake::schema::{ColumnKind, ContentRule, TableSchema, columns_of};
 
 /// Values of `property_type` in the contract's spelling.
 pub const PROPERTY_TYPES: [&str; 7] = [
-    "Appartement",
-    "Maison",
-    "Autre",
-    "Terrain",
-    "Tertiaire",
-    "Dépendance",
-    "Volume",
+    "Appartement", "Maison", "Autre", "Terrain", "Tertiaire", "Dépendance", "Volume",
 ];
 
 /// Values of `transaction_type` that filters accept.

@@ -327,12 +327,7 @@ mod tests {
     #[test]
     fn a_column_is_read_as_the_field_that_its_name_means() {
         let fields = [
-            "postal_code",
-            "type",
-            "surface_m2",
-            "address",
-            "postcode",
-            "city",
+            "postal_code", "type", "surface_m2", "address", "postcode", "city",
         ];
         let found = read(
             &fields,

@@ -89,10 +89,7 @@ mod tests {
     #[test]
     fn an_identifier_is_taken_or_refused_by_its_name() {
         for valid in [
-            "83137000CM0123",
-            "2A0040000B0012",
-            "13201801AB0012",
-            "670010000A0001",
+            "83137000CM0123", "2A0040000B0012", "13201801AB0012", "670010000A0001",
         ] {
             assert_eq!(Place::parcel(valid).unwrap().id(), valid);
         }
@@ -116,11 +113,7 @@ mod tests {
             "8XBEW7VVWG47"
         );
         for invalid in [
-            "8XBE-W7VV-WG47",
-            "8XBEW7VVWG4",
-            "8xbew7vvwg47",
-            "8XBEW7VVWGO0",
-            "ÉÉÉÉÉÉ",
+            "8XBE-W7VV-WG47", "8XBEW7VVWG4", "8xbew7vvwg47", "8XBEW7VVWGO0", "ÉÉÉÉÉÉ",
         ] {
             let message = Place::building(invalid).unwrap_err().to_string();
             assert!(

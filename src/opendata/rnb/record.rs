@@ -304,14 +304,7 @@ mod tests {
 
     fn converted(rows: &[[&str; 7]], wanted: &[String]) -> Converted {
         let names = [
-            "rnb_id",
-            "point",
-            "shape",
-            "status",
-            "ext_ids",
-            "addresses",
-            "plots",
-            "validated_by",
+            "rnb_id", "point", "shape", "status", "ext_ids", "addresses", "plots", "validated_by",
         ];
         let header = Arc::new(Header::new(names.map(str::to_owned).to_vec()));
         let columns = RnbColumns::find(&header, "f").unwrap();
@@ -339,10 +332,7 @@ mod tests {
         let converted = converted(&ROWS, &[]);
         let batch = &converted.batch;
         let ids = [
-            "WHN8D9K38QNG",
-            "NTXFHPYC6CRC",
-            "8XBEW7VVWG47",
-            "8XBEW7VVWG48",
+            "WHN8D9K38QNG", "NTXFHPYC6CRC", "8XBEW7VVWG47", "8XBEW7VVWG48",
         ];
         assert_eq!(texts(batch, "id_rnb"), ids);
         assert_eq!(

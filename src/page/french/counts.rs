@@ -29,17 +29,7 @@ const ORDINALS: [(&str, u32); 11] = [
 ];
 /// Names of rooms in a list of their numbers.
 const COUNTED_ROOMS: [&str; 12] = [
-    "pieces",
-    "piece",
-    "pcs",
-    "p",
-    "chambres",
-    "chambre",
-    "ch",
-    "salles",
-    "salle",
-    "sdb",
-    "wc",
+    "pieces", "piece", "pcs", "p", "chambres", "chambre", "ch", "salles", "salle", "sdb", "wc",
     "toilettes",
 ];
 /// Endings of ordinal numbers in digits.

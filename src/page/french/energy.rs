@@ -41,12 +41,7 @@ const LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 
 /// Words that begin the label of a class.
 const CLASS_LABELS: [&str; 6] = [
-    "classe",
-    "etiquette",
-    "performance",
-    "diagnostic",
-    "consommation",
-    "bilan",
+    "classe", "etiquette", "performance", "diagnostic", "consommation", "bilan",
 ];
 /// Words after them in the label of the energy class.
 const ENERGY_NAMES: [&str; 4] = ["energie", "energetique", "energetiques", "dpe"];
@@ -56,13 +51,7 @@ const AFTER_PREPOSITION: [&str; 10] = [
 ];
 /// Words before the limit of a class: `supérieure à 330 kWh`.
 const COMPARING: [&str; 7] = [
-    "superieure",
-    "inferieure",
-    "superieur",
-    "inferieur",
-    "seuil",
-    "plus",
-    "moins",
+    "superieure", "inferieure", "superieur", "inferieur", "seuil", "plus", "moins",
 ];
 
 /// The content of an energy diagnostic.

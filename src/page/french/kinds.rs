@@ -22,13 +22,7 @@ const OFFERS: [(&[&str], &str); 5] = [
     ),
     (
         &[
-            "location",
-            "locations",
-            "louer",
-            "loyer",
-            "loue",
-            "locatif",
-            "colocation",
+            "location", "locations", "louer", "loyer", "loue", "locatif", "colocation",
         ],
         "OFFER_RENT",
     ),
@@ -36,20 +30,8 @@ const OFFERS: [(&[&str], &str); 5] = [
 
 /// Words that may precede the class at the beginning of a text.
 const LEADING: [&str; 14] = [
-    "un",
-    "une",
-    "au",
-    "de",
-    "du",
-    "des",
-    "beau",
-    "belle",
-    "grand",
-    "grande",
-    "joli",
-    "place",
-    "places",
-    "emplacement",
+    "un", "une", "au", "de", "du", "des", "beau", "belle", "grand", "grande", "joli", "place",
+    "places", "emplacement",
 ];
 /// Words that may be between a dwelling and the word that joins it to the text before it.
 const BETWEEN: [&str; 14] = [
@@ -58,27 +40,12 @@ const BETWEEN: [&str; 14] = [
 ];
 /// Words that join a dwelling to what is sold: `Immeuble de 6 appartements`, `Parking près de la maison de quartier`.
 const JOINING: [&str; 11] = [
-    "pour",
-    "de",
-    "d",
-    "D",
-    "du",
-    "des",
-    "dans",
-    "pres",
-    "quartier",
-    "projet",
-    "comprenant",
+    "pour", "de", "d", "D", "du", "des", "dans", "pres", "quartier", "projet", "comprenant",
 ];
 
 /// Verbs that join who offers a home to it: `L'agence vous propose`.
 const PRESENTING: [&str; 6] = [
-    "propose",
-    "proposent",
-    "invite",
-    "invitent",
-    "presente",
-    "presentent",
+    "propose", "proposent", "invite", "invitent", "presente", "presentent",
 ];
 /// Maximum number of tokens of the name before such a verb.
 const PRESENTER_TOKENS_MAX: usize = 10;
@@ -105,18 +72,8 @@ const HAS: [(&[&str], &str); 17] = [
 ];
 /// Words that deny the amenity after them.
 const DENIALS: [&str; 12] = [
-    "sans",
-    "pas",
-    "aucun",
-    "aucune",
-    "ni",
-    "proche",
-    "non",
-    "absence",
-    "depourvu",
-    "depourvue",
-    "jamais",
-    "hors",
+    "sans", "pas", "aucun", "aucune", "ni", "proche", "non", "absence", "depourvu", "depourvue",
+    "jamais", "hors",
 ];
 /// Words that may stand between a denial and what it denies: `ne dispose pas d'ascenseur`.
 const BRIDGES: [&str; 16] = [

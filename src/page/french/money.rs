@@ -50,33 +50,10 @@ pub enum PaymentPeriod {
 
 /// Words that make an amount irrelevant for the advert.
 const OTHER: [&str; 27] = [
-    "honoraires",
-    "frais",
-    "charges",
-    "charge",
-    "provision",
-    "energie",
-    "energetique",
-    "depenses",
-    "mensualite",
-    "mensualites",
-    "credit",
-    "emprunt",
-    "apport",
-    "simulation",
-    "baisse",
-    "baisser",
-    "economisez",
-    "lieu",
-    "entre",
-    "estimation",
-    "travaux",
-    "chauffage",
-    "notaire",
-    "capital",
-    "commission",
-    "hors",
-    "budget",
+    "honoraires", "frais", "charges", "charge", "provision", "energie", "energetique", "depenses",
+    "mensualite", "mensualites", "credit", "emprunt", "apport", "simulation", "baisse", "baisser",
+    "economisez", "lieu", "entre", "estimation", "travaux", "chauffage", "notaire", "capital",
+    "commission", "hors", "budget",
 ];
 
 /// Returns all amounts in a text that have one of these meanings, in order.

@@ -54,22 +54,8 @@ const FIRST_NAMES: [&str; 16] = [
     "Inès", "Paul", "Camille", "Hugo", "Fatou", "Yann",
 ];
 const LAST_NAMES: [&str; 16] = [
-    "Morvan",
-    "Lefort",
-    "Benali",
-    "Garnier",
-    "Petitjean",
-    "Rousseau",
-    "Diallo",
-    "Marty",
-    "Leclercq",
-    "Fabre",
-    "Nguyen",
-    "Chevallier",
-    "Da Silva",
-    "Perrot",
-    "Blanchard",
-    "Hamon",
+    "Morvan", "Lefort", "Benali", "Garnier", "Petitjean", "Rousseau", "Diallo", "Marty",
+    "Leclercq", "Fabre", "Nguyen", "Chevallier", "Da Silva", "Perrot", "Blanchard", "Hamon",
 ];
 
 /// Kind of seller.

@@ -27,30 +27,12 @@ const ITEM_VALUES: [&str; 2] = ["value_label", "value"];
 
 /// Beginnings of the names of columns and keys that hold pictures and other files of an advert.
 const FILE_NAMES: [&str; 12] = [
-    "media",
-    "photo",
-    "image",
-    "picture",
-    "floorplan",
-    "thumbnail",
-    "logo",
-    "video",
-    "document",
-    "visite",
-    "virtual",
-    "brochure",
+    "media", "photo", "image", "picture", "floorplan", "thumbnail", "logo", "video", "document",
+    "visite", "virtual", "brochure",
 ];
 /// Beginnings of the names of columns and keys that hold what belongs to someone other than the advert.
 const OTHER_NAMES: [&str; 9] = [
-    "agence",
-    "agency",
-    "agent",
-    "seller",
-    "vendeur",
-    "contact",
-    "publisher",
-    "owner",
-    "author",
+    "agence", "agency", "agent", "seller", "vendeur", "contact", "publisher", "owner", "author",
 ];
 /// Ends of addresses of files.
 const FILE_ENDS: [&str; 9] = [

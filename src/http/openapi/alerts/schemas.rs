@@ -115,15 +115,8 @@ fn alert(fields: Value) -> Value {
           removed. Present only where one alert is read",
     );
     let required = [
-        "alert_id",
-        "flxId",
-        "activated",
-        "search_query",
-        "webhook_url",
-        "match",
-        "search_name",
-        "created_at",
-        "updated_at",
+        "alert_id", "flxId", "activated", "search_query", "webhook_url", "match", "search_name",
+        "created_at", "updated_at",
     ];
     json!({"type": "object", "required": required, "properties": properties})
 }

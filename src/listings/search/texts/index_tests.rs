@@ -24,20 +24,8 @@ use toise_engine::texts::{RecordTexts, TextPredicate, analyzer, tokens};
 
 /// Words of texts, with variants of one and two typing errors, and of the same stem.
 const VOCABULARY: [&str; 14] = [
-    "jardin",
-    "jardins",
-    "jradin",
-    "gardien",
-    "vue",
-    "vues",
-    "mer",
-    "clos",
-    "cheminée",
-    "cheminees",
-    "chemniée",
-    "appartement",
-    "aparttement",
-    "apartement",
+    "jardin", "jardins", "jradin", "gardien", "vue", "vues", "mer", "clos", "cheminée",
+    "cheminees", "chemniée", "appartement", "aparttement", "apartement",
 ];
 /// Segments with close numbers are indexed by number, others by document.
 const NEAR_MAX: i64 = 90;
