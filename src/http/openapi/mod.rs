@@ -59,7 +59,7 @@ fn example_request(id: &str) -> Option<Value> {
 
 /// Builds the document of some endpoints.
 pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
-    let mut paths = Map::new();
+    let (mut paths, mut errors) = (Map::new(), Map::new());
     for endpoint in endpoints {
         let Some(describe) = endpoint.operation else {
             continue;
@@ -67,7 +67,8 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         let path = paths
             .entry(endpoint.path)
             .or_insert_with(|| Value::Object(Map::new()));
-        path[endpoint.method.as_str().to_ascii_lowercase()] = operation(endpoint, describe());
+        path[endpoint.method.as_str().to_ascii_lowercase()] =
+            operation(endpoint, describe(), &mut errors);
     }
     let mut schemas = Map::new();
     schemas.insert("Error".into(), error_schema());
@@ -102,6 +103,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         "webhooks": webhooks,
         "components": {
             "schemas": schemas,
+            "responses": errors,
             "headers": responses::header_components(),
             "securitySchemes": {
                 "key": {"type": "apiKey", "in": "header", "name": toise_service::admission::KEY_HEADER},
@@ -129,7 +131,7 @@ pub(crate) fn content(schema: Value) -> Value {
     json!({JSON: {"schema": schema}})
 }
 
-fn operation(endpoint: &Endpoint, described: Operation) -> Value {
+fn operation(endpoint: &Endpoint, described: Operation, errors: &mut Map<String, Value>) -> Value {
     let mut parameters = path_parameters(endpoint.path);
     parameters.extend(described.query.iter().cloned());
     if endpoint.takes_idempotency_key() {
@@ -146,7 +148,7 @@ fn operation(endpoint: &Endpoint, described: Operation) -> Value {
         "operationId": described.id,
         "summary": described.summary,
         "tags": [tag(endpoint.path)],
-        "responses": responses(endpoint, &described),
+        "responses": responses(endpoint, &described, errors),
     });
     if let Some(description) = described.description {
         operation["description"] = json!(description);
@@ -219,10 +221,12 @@ mod tests {
         let operations: Vec<&Value> = paths
             .flat_map(|path| path.as_object().unwrap().values())
             .collect();
-        let mut checked = 0;
         for operation in &operations {
             for (status, response) in operation["responses"].as_object().unwrap() {
-                let headers = response["headers"].as_object().unwrap();
+                let shared = response["$ref"]
+                    .as_str()
+                    .map(|reference| document.pointer(reference.trim_start_matches('#')).unwrap());
+                let headers = shared.unwrap_or(response)["headers"].as_object().unwrap();
                 for reference in headers.values() {
                     let target = reference["$ref"].as_str().unwrap();
                     let target = document.pointer(target.trim_start_matches('#'));
@@ -232,10 +236,8 @@ mod tests {
                 assert_eq!(headers.contains_key("WWW-Authenticate"), status == "401");
                 let may_be_repeated = ["429", "503"].contains(&status.as_str());
                 assert_eq!(headers.contains_key("Retry-After"), may_be_repeated);
-                checked += 1;
             }
         }
-        assert!(checked > operations.len());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The responses of an endpoint: success with its headers, and each error its checks can cause.
 
-use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+use warp::http::StatusCode;
 
 use super::{EXAMPLES, content, reference};
 use crate::endpoint::operation::{Failure, Operation};
@@ -26,8 +29,8 @@ pub(super) fn header_components() -> Value {
     })
 }
 
-/// Returns references to the headers of an endpoint's response with a status.
-fn headers(endpoint: &Endpoint, status: &str) -> Value {
+/// Returns references to the headers of an endpoint's success.
+fn headers(endpoint: &Endpoint) -> Value {
     let mut names = vec!["x-request-id"];
     if endpoint.is_protected() {
         names.extend([
@@ -40,21 +43,34 @@ fn headers(endpoint: &Endpoint, status: &str) -> Value {
     if endpoint.is_protected() && endpoint.counting != Counting::Free {
         names.push("x-quota-used-percent");
     }
-    match status {
-        "401" => names.push("WWW-Authenticate"),
-        "429" | "503" => names.push("Retry-After"),
-        _ => {}
-    }
-    let references = names.into_iter().map(|name| {
+    references(&names)
+}
+
+/// Returns references to the headers of a refusal or failure.
+fn headers_of_error(status: &str) -> Value {
+    references(match status {
+        "401" => &["x-request-id", "WWW-Authenticate"],
+        "429" | "503" => &["x-request-id", "Retry-After"],
+        _ => &["x-request-id"],
+    })
+}
+
+fn references(headers: &[&str]) -> Value {
+    let references = headers.iter().map(|name| {
         let reference = json!({"$ref": format!("#/components/headers/{name}")});
-        (name.to_owned(), reference)
+        ((*name).to_owned(), reference)
     });
     Value::Object(references.collect())
 }
 
-/// Returns every response of an endpoint, by status.
-pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
-    let mut success = json!({"description": "Success"});
+/// Returns every response of an endpoint, by status. Errors are references to components, which are added to `errors`:
+/// most endpoints have the same ones.
+pub fn responses(
+    endpoint: &Endpoint,
+    described: &Operation,
+    errors: &mut Map<String, Value>,
+) -> Value {
+    let mut success = json!({"description": "Success", "headers": headers(endpoint)});
     if let Some((media_type, schema)) = &described.answer {
         success["content"] = json!({*media_type: {"schema": schema}});
         if let Some(example) = EXAMPLES.get(&described.id) {
@@ -65,22 +81,31 @@ pub fn responses(endpoint: &Endpoint, described: &Operation) -> Value {
         }
     }
     let mut responses = json!({ described.status: success });
+    let mut codes: BTreeMap<StatusCode, BTreeSet<u32>> = BTreeMap::new();
     for fault in faults(endpoint, described) {
         let (status, code) = fault.status_and_code();
+        codes.entry(status).or_default().insert(code);
+    }
+    for (status, codes) in codes {
+        let codes: Vec<String> = codes.iter().map(u32::to_string).collect();
         let reason = status.canonical_reason().unwrap_or_default();
-        let entry = &mut responses[status.as_str()];
-        let description = match entry["description"].as_str() {
-            Some(previous) if previous.ends_with(&code.to_string()) => continue,
-            Some(previous) => format!("{previous} or {code}"),
-            None => format!("{reason}; error.code {code}"),
-        };
-        *entry = json!({"description": description, "content": content(reference("Error"))});
+        let name = format!("{}_{}", reason.replace(' ', ""), codes.join("_"));
+        responses[status.as_str()] = json!({"$ref": format!("#/components/responses/{name}")});
+        errors.entry(name).or_insert_with(|| {
+            json!({
+                "description": format!("{reason}; error.code {}", codes.join(" or ")),
+                "content": content(reference("Error")),
+                "headers": headers_of_error(status.as_str()),
+            })
+        });
     }
     for (status, response) in &described.others {
         responses[*status] = response.clone();
-    }
-    for (status, response) in responses.as_object_mut().into_iter().flatten() {
-        response["headers"] = headers(endpoint, status);
+        responses[*status]["headers"] = if status.starts_with('2') {
+            headers(endpoint)
+        } else {
+            headers_of_error(status)
+        };
     }
     responses
 }
