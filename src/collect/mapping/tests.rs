@@ -390,6 +390,9 @@ fn rents_and_transactions_are_not_read_as_sales() {
         assert_eq!(advert["offer"]["type"], offer, "{cells}");
         assert_eq!(advert["currentPrice"]["value"], price, "{cells}");
     }
+    let sale = read_french("titre=Immeuble de rapport à vendre|prix=|loyer annuel=24000");
+    assert_eq!(sale["offer"]["type"], buy);
+    assert_eq!(sale["currentPrice"]["value"], json!(null));
 }
 
 #[test]
