@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use toise_contract::columns::{ColumnMeaning, IDENTIFIER, folded, meaning};
+use toise_input::missing::is_missing;
 use toise_input::quantity::is_other_currency;
 
 /// A row of a file.
@@ -167,10 +168,11 @@ pub(super) fn other_currency<'r>(path: &RowPath, column: &str, row: &'r Row) -> 
 /// Returns the currency in a field of an object, if it is not the euro.
 fn named_currency(fields: &Row) -> Option<&str> {
     fields.iter().find_map(|(name, value)| {
-        let currency = value.as_str().filter(|text| is_other_currency(text))?;
-        CURRENCIES
-            .contains(&folded(name).as_str())
-            .then_some(currency.trim())
+        let currency = value.as_str()?.trim();
+        let is_named = CURRENCIES.contains(&folded(name).as_str());
+        // A marker such as `nan` looks like a code of three letters.
+        let is_other = is_named && is_other_currency(currency) && !is_missing(currency);
+        is_other.then_some(currency)
     })
 }
 
