@@ -150,7 +150,14 @@ impl RowPath {
 
 /// Returns the currency that is named beside an amount or in it, if it is not the euro: `<prix devise="CHF">`,
 /// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`.
-pub(super) fn other_currency<'r>(path: &RowPath, column: &str, row: &'r Row) -> Option<&'r str> {
+///
+/// A column does not count if the amount or its name has euros: in `prix_eur`, it is about another price.
+pub(super) fn other_currency<'r>(
+    path: &RowPath,
+    column: &str,
+    amount: &Value,
+    row: &'r Row,
+) -> Option<&'r str> {
     let is_column = path.folded.is_some() || row.contains_key(&path.name);
     let below = if is_column { None } else { path.steps.get(1..) };
     let mut found: Vec<&Value> = row.get(column).into_iter().collect();
@@ -162,7 +169,25 @@ pub(super) fn other_currency<'r>(path: &RowPath, column: &str, row: &'r Row) -> 
     }
     let objects = found.into_iter().chain(parents);
     let mut objects = objects.filter_map(Value::as_object);
-    named_currency(row).or_else(|| objects.find_map(named_currency))
+    let name = if is_column {
+        column
+    } else {
+        path.name.as_str()
+    };
+    let is_in_euros = names_euro(name) || amount.as_str().is_some_and(names_euro);
+    let of_row = if is_in_euros {
+        None
+    } else {
+        named_currency(row)
+    };
+    of_row.or_else(|| objects.find_map(named_currency))
+}
+
+/// Returns whether a text has the sign or a name of the euro: `prix_eur`, `480 000 €`.
+fn names_euro(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let mut words = lower.split(|sign: char| !sign.is_alphabetic());
+    lower.contains('€') || words.any(|word| ["eur", "euro", "euros"].contains(&word))
 }
 
 /// Returns the currency in a field of an object, if it is not the euro.

@@ -429,7 +429,7 @@ impl RowRule {
                             continue;
                         }
                         if self.value.is_money()
-                            && let Some(currency) = other_currency(path, column, row.row())
+                            && let Some(currency) = other_currency(path, column, &value, row.row())
                         {
                             if unfit == RowFinding::Nothing {
                                 unfit = in_currency(column, &value, currency);

@@ -435,6 +435,8 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
     for (name, cells) in [
         ("french-csv", json!({"prix": "490000", "devise": "EUR"})),
         ("french-csv", json!({"prix": "490000", "devise": "nan"})),
+        ("french-csv", json!({"prix_eur": "490000", "devise": "CHF"})),
+        ("french-csv", json!({"prix": "490 000 €", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 € F.A.I."})),
         ("apimo", apimo("EUR")),
         ("apimo", apimo("eur")),
