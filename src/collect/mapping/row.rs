@@ -149,26 +149,23 @@ impl RowPath {
 }
 
 /// Returns the currency that is named beside an amount or in it, if it is not the euro: `<prix devise="CHF">`,
-/// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`.
+/// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`, as the value at
+/// index `place`.
 ///
 /// A column does not count if the amount or its name has euros: in `prix_eur`, it is about another price.
 pub(super) fn other_currency<'r>(
     path: &RowPath,
     column: &str,
+    place: usize,
     amount: &Value,
     row: &'r Row,
 ) -> Option<&'r str> {
     let is_column = path.folded.is_some() || row.contains_key(&path.name);
     let below = if is_column { None } else { path.steps.get(1..) };
-    let mut found: Vec<&Value> = row.get(column).into_iter().collect();
-    let mut parents = Vec::new();
-    for step in below.unwrap_or_default() {
-        let next = found.iter().copied().flat_map(|one| inner(one, step));
-        let next = next.collect();
-        parents = std::mem::replace(&mut found, next);
+    let mut found = Vec::new();
+    if let Some(cell) = row.get(column) {
+        add_currencies(cell, below.unwrap_or_default(), None, &mut found);
     }
-    let objects = found.into_iter().chain(parents);
-    let mut objects = objects.filter_map(Value::as_object);
     let name = if is_column {
         column
     } else {
@@ -180,7 +177,27 @@ pub(super) fn other_currency<'r>(
     } else {
         named_currency(row)
     };
-    of_row.or_else(|| objects.find_map(named_currency))
+    // The values of several columns, `css-*`, are one in each.
+    let own = found.get(place).or(found.last()).copied().flatten();
+    of_row.or(own)
+}
+
+/// Adds the other currency of each value that the steps lead to, in order, or `None`. It is named in the value or its
+/// parent; `beside` is that of the parent of `value`.
+fn add_currencies<'r>(
+    value: &'r Value,
+    steps: &[RowStep],
+    beside: Option<&'r str>,
+    found: &mut Vec<Option<&'r str>>,
+) {
+    let own = value.as_object().and_then(named_currency);
+    let Some((step, rest)) = steps.split_first() else {
+        found.push(own.or(beside));
+        return;
+    };
+    for one in inner(value, step) {
+        add_currencies(one, rest, own, found);
+    }
 }
 
 /// Returns whether a text has the sign or a name of the euro: `prix_eur`, `480 000 €`.
@@ -348,5 +365,18 @@ mod tests {
         for path in ["", "images[0", "images[x]"] {
             assert!(RowPath::parse(path).is_err(), "{path}");
         }
+    }
+
+    #[test]
+    fn each_price_of_a_list_has_its_own_currency() {
+        let row = json!({
+            "prices": [{"value": 500_000, "currency": "CHF"}, {"value": 480_000, "currency": "EUR"}],
+        });
+        let path = RowPath::parse("prices[*].value").unwrap();
+        let row = row.as_object().unwrap();
+        let found = path.find(row).into_iter().enumerate();
+        let currencies =
+            found.map(|(place, (column, value))| other_currency(&path, column, place, &value, row));
+        assert_eq!(currencies.collect::<Vec<_>>(), [Some("CHF"), None]);
     }
 }

@@ -424,12 +424,13 @@ impl RowRule {
                         }
                         continue;
                     }
-                    for (column, value) in found {
+                    for (place, (column, value)) in found.into_iter().enumerate() {
                         if is_empty(&value) {
                             continue;
                         }
                         if self.value.is_money()
-                            && let Some(currency) = other_currency(path, column, &value, row.row())
+                            && let Some(currency) =
+                                other_currency(path, column, place, &value, row.row())
                         {
                             if unfit == RowFinding::Nothing {
                                 unfit = in_currency(column, &value, currency);
