@@ -244,6 +244,10 @@ impl<R: BufRead> FeedLines<R> {
                 self.source.consume(1);
             }
         }
+        // Programs for DOS end a file with the byte 1A.
+        while bytes.len() <= ADVERT_BYTES_MAX && bytes.last().is_some_and(u8::is_ascii_control) {
+            bytes.pop();
+        }
         if bytes.is_empty() && !is_ended {
             return Ok(None);
         }
@@ -482,7 +486,7 @@ mod tests {
 
     #[test]
     fn lines_that_end_with_a_separator_are_adverts() {
-        let feed = format!("{}!#\r\n{}!#\r\n", advert("A", "Vue"), advert("B", ""));
+        let feed = format!("{}!#\r\n{}!#\r\n\x1a", advert("A", "Vue"), advert("B", ""));
         assert_eq!(column(&feed, "reference"), ["A", "B"]);
     }
 
