@@ -97,7 +97,7 @@ impl CsvPlan {
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
-        let (columns, mut reading) = InputColumns::understand(request, &names)?;
+        let (columns, mut reading) = InputColumns::understand_line(request, &names)?;
         reading.form = form.found();
         reading.form.encoding = Some(encoding.name().to_owned());
         let first_lines = line_breaks(above) + line_breaks(first.bytes);

@@ -8,6 +8,8 @@ use serde_json::Value;
 use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
+use crate::text::fold::tokens;
+use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{address_columns, has_house_number, is_house_number};
 use toise_contract::fields::given;
@@ -21,6 +23,8 @@ pub const COLUMNS_MAX: usize = 100;
 const LISTED_BYTES_MAX: usize = 2_000;
 /// Length of a postal code in bytes.
 const POSTAL_CODE_BYTES: usize = 5;
+/// Minimum words of a street with its number and type.
+const STREET_WORDS_MIN: usize = 3;
 
 /// Columns that make up the address if a request names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -318,16 +322,13 @@ impl InputColumns {
     /// columns of the address are those of [`FileRequest::for_header`].
     ///
     /// # Errors
-    /// Those of [`Self::find`]. If the request leaves the choice of columns to their names: the header looks like a row.
+    /// Those of [`Self::find`].
     pub fn understand(
         request: &FileRequest,
         header: &[String],
     ) -> Result<(Self, FileReading), Fault> {
         let named = request.for_header(header);
         let found = Self::find(&named, header)?;
-        if request.unnamed == UnnamedColumns::ByMeaning && found.are_all(&named) {
-            refuse_row(header)?;
-        }
         let mut reading = found.reading(header);
         if request.columns.is_empty() && !named.columns.is_empty() {
             reading.notes.push(format!(
@@ -336,6 +337,23 @@ impl InputColumns {
             ));
         }
         Ok((found, reading))
+    }
+
+    /// Does the same for a file whose columns are named by its first line.
+    ///
+    /// # Errors
+    /// Those of [`Self::understand`]. If the request leaves the choice of columns to their names, and these do not tell:
+    /// the line looks like a row.
+    pub fn understand_line(
+        request: &FileRequest,
+        line: &[String],
+    ) -> Result<(Self, FileReading), Fault> {
+        let understood = Self::understand(request, line)?;
+        let is_open = request.unnamed == UnnamedColumns::ByMeaning;
+        if is_open && understood.0.are_all(&request.for_header(line)) {
+            refuse_row(line)?;
+        }
+        Ok(understood)
     }
 
     /// Returns whether the columns are all those of the file, because neither the request nor their names tell which are
@@ -375,15 +393,15 @@ impl InputColumns {
     }
 }
 
-/// Refuses a header that looks like a row: a cell has a house number or a postal code, so the file has no header and
-/// would lose its first row.
+/// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has no
+/// header and would lose its first row.
 fn refuse_row(header: &[String]) -> Result<(), Fault> {
     let is_postal_code = |word: &str| {
         word.len() == POSTAL_CODE_BYTES && word.bytes().all(|sign| sign.is_ascii_digit())
     };
     let is_address = |cell: &&String| {
-        let mut words = cell.split(|sign: char| !sign.is_alphanumeric());
-        has_house_number(cell) || words.any(is_postal_code)
+        let mut words = cell.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+        is_numbered_street(cell) || words.any(is_postal_code)
     };
     let Some(cell) = header.iter().find(is_address) else {
         return Ok(());
@@ -393,6 +411,21 @@ fn refuse_row(header: &[String]) -> Result<(), Fault> {
          such as address, or give the names with --columns if they are some"
     );
     Err(Fault::new("data", message))
+}
+
+/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch`, but not `1. Adresse` or
+/// `3 pièces prix`.
+fn is_numbered_street(cell: &str) -> bool {
+    let after = cell.trim_start().trim_start_matches(char::is_alphanumeric);
+    let words = tokens(cell);
+    let is_type = |word: &str| {
+        let mut meant = lexicon::expansions(word).iter().chain([&word]);
+        meant.any(|word| lexicon::is_street_type(word))
+    };
+    has_house_number(cell)
+        && after.starts_with(|sign: char| sign.is_whitespace() || sign == ',')
+        && words.len() >= STREET_WORDS_MIN
+        && words.iter().any(|word| is_type(&word.text))
 }
 
 /// Lists the names of columns for a message, as many as fit into [`LISTED_BYTES_MAX`].
@@ -465,16 +498,23 @@ mod tests {
             "Place Foch;48000;Mende",
             "Durand;9 bis av. Foch",
         ] {
-            let refused = InputColumns::understand(&open, &header(row)).unwrap_err();
+            let refused = InputColumns::understand_line(&open, &header(row)).unwrap_err();
             assert!(refused.to_string().contains("looks like a row"), "{row}");
             let first = row.split(';').next().unwrap();
-            assert!(InputColumns::understand(&named(first), &header(row)).is_ok());
+            assert!(InputColumns::understand_line(&named(first), &header(row)).is_ok());
             // Over HTTP the first line is the header.
-            assert!(InputColumns::understand(&FileRequest::default(), &header(row)).is_ok());
+            assert!(InputColumns::understand_line(&FileRequest::default(), &header(row)).is_ok());
         }
-        for names in ["lieu;2023;2024", "a;3 pièces", "Adresse;48000"] {
+        for names in [
+            "lieu;2023;2024",
+            "a;3 pièces",
+            "Adresse;48000",
+            "Ville;2022_population",
+            "1. Nom;2. Adresse du bien;3. Commune",
+            "lieu;3 pièces prix",
+        ] {
             assert!(
-                InputColumns::understand(&open, &header(names)).is_ok(),
+                InputColumns::understand_line(&open, &header(names)).is_ok(),
                 "{names}"
             );
         }
