@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::convert::ConvertedRow;
-use toise_collect::mapping::suggest::may_name;
+use toise_collect::mapping::suggest::{converts_unit, may_name};
 use toise_contract::columns::{advert_meaning, fields, units_fit};
 
 /// The field of the price.
@@ -54,8 +54,10 @@ impl MissingFields {
         }
         let how = if units_fit(column, PRICE) {
             format!("which may be it; to read it, add --map {PRICE}={column:?}")
-        } else {
+        } else if converts_unit(column, PRICE) {
             "whose name has another unit; --suggest shows how it can be read".to_owned()
+        } else {
+            "whose name has another unit, which is not read".to_owned()
         };
         Some(format!(
             "no advert has {PRICE}, and no rule reads the column {column:?}, {how}"
@@ -155,7 +157,13 @@ mod tests {
         let mut missing = MissingFields::new();
         missing.add(&json!({"currentPrice": {"value": null}, "location": {"city": "Lyon"}}));
         missing.add(&json!({"habitation": {"surface": {"total": 62}}}));
-        let others = ["Prix_de_vente_FAI", "Prix en k€", "Prix moyen", "Remarque"];
+        let others = [
+            "Prix_de_vente_FAI",
+            "Prix en k€",
+            "Prix CHF",
+            "Prix moyen",
+            "Remarque",
+        ];
         let warnings = missing.warnings(&others.map(str::to_owned));
         assert_eq!(
             warnings,
@@ -164,6 +172,8 @@ mod tests {
                  read it, add --map currentPrice.value=\"Prix_de_vente_FAI\"",
                 "no advert has currentPrice.value, and no rule reads the column \"Prix en k€\", whose name has another \
                  unit; --suggest shows how it can be read",
+                "no advert has currentPrice.value, and no rule reads the column \"Prix CHF\", whose name has another \
+                 unit, which is not read",
             ]
         );
         let unread = ["Prix_de_vente", "Ville", "Surface", "ID", "Commentaire"];

@@ -219,6 +219,11 @@ pub fn may_name(column: &str, field: &str) -> bool {
     fields::has_part(column, field) && !fields::is_of_other_value(column)
 }
 
+/// Returns whether a column's name has a unit from which a suggested mapping converts: `Prix (k€)`, but not `Prix CHF`.
+pub fn converts_unit(column: &str, field: &str) -> bool {
+    units::is_converted(column, field)
+}
+
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
 /// [`ROWS_MAX`] records.
 pub fn records_in(document: &Value) -> Option<(String, Vec<Row>)> {

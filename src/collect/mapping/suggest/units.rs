@@ -99,6 +99,14 @@ pub(super) fn named_unit(column: &ColumnProfile, field: &str) -> NamedUnit {
     }
 }
 
+/// Returns whether a column's name has a unit that can be converted to that of a field, and no other unit.
+pub(super) fn is_converted(name: &str, field: &str) -> bool {
+    let name = name.to_lowercase();
+    let known = units(field).unwrap_or_default();
+    let is_unit = |word: &str| known.iter().any(|(unit, _)| *unit == word);
+    words(&name).any(is_unit) && words(&name).all(|word| is_unit(word) || units_fit(word, field))
+}
+
 /// Returns whether the name of a column means a field if a unit that can be converted is left out of it.
 pub(super) fn means_without_unit(column: &ColumnProfile, field: &str) -> bool {
     let name = column.path.to_lowercase();
