@@ -43,6 +43,12 @@ const JOINING: [&str; 11] = [
     "pour", "de", "d", "D", "du", "des", "dans", "pres", "quartier", "projet", "comprenant",
 ];
 
+/// Words that make what a later sentence begins with a neighbour of what is offered: `Restaurant au coin de la rue`.
+const NEARNESS: [&str; 12] = [
+    "pas", "coin", "proche", "proches", "proximite", "pres", "pied", "bas", "face", "minutes",
+    "min", "mn",
+];
+
 /// Verbs that join who offers a home to it: `L'agence vous propose`.
 const PRESENTING: [&str; 6] = [
     "propose", "proposent", "invite", "invitent", "presente", "presentent",
@@ -185,10 +191,14 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     if first == BAR && is_town_of_bar(before_number) {
         return None;
     }
-    // In a later sentence or line, a restaurant is near what is offered: `À vendre. Restaurant à deux pas`.
+    // In a later sentence or line, a restaurant may be near what is offered: `À vendre. Restaurant à deux pas`.
     let is_end = |token: &Token| matches!(token, Token::Break | Token::Sign('.'));
-    let beginning = tokens.iter().take_while(|token| !is_end(token));
-    let is_beginning = beginning.filter_map(Token::word).any(|word| word == first);
+    let mut sentences = tokens.split(is_end).enumerate();
+    let (place, sentence) = sentences.find(|(_, sentence)| {
+        let mut words = sentence.iter().filter_map(Token::word);
+        words.any(|word| word == first)
+    })?;
+    let is_beginning = place == 0 || !sentence.iter().any(|token| token.is_any(&NEARNESS));
     let leading = LEADING_CLASS_WORDS.iter().filter(|_| is_beginning);
     let mut words = OTHER_CLASS_WORDS.iter().chain(leading);
     let (_, class) = words.find(|(name, _)| *name == first)?;
@@ -361,6 +371,8 @@ mod tests {
             "none | À vendre\nRestaurant au coin de la rue",
             "CLASS_FLAT | À vendre. Pharmacie à deux pas de ce T3 lumineux",
             "CLASS_SHOP | À vendre : restaurant. Terrasse de 40 m²",
+            "CLASS_SHOP | À VENDRE. RESTAURANT licence IV, 80 couverts",
+            "CLASS_SHOP | À vendre\nBoulangerie pâtisserie",
             "CLASS_FLAT | Bar-le-Duc T3 65 m²",
             "CLASS_SHOP | Bar sur la place",
             "none | Cave à vendre dans un bel immeuble",
