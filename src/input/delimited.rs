@@ -384,6 +384,7 @@ mod tests {
             "Bien;;;Prix;;\nid;type;surface;prix;charges;taxe\n1;flat;65;210000;90;800\n",
             "Bien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA1;flat;210000;90;C;D\n",
             "Bien,,Prix,,DPE\nid,type,prix,charges,dpe,ges\nA1,flat,210000,90,C,D\n",
+            "Bien;;Prix;;DPE\nid;type;prix;charges;dpe;ges\nA1;flat;sur demande;;C;D\n",
             "Bien;;Prix;;DPE;;\nid;type;prix;prix;dpe;ges;\nA1;flat;210000;90;C;D;\n",
         ] {
             let (rows, form) = rows(text.as_bytes(), None, 64);

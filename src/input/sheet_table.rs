@@ -16,7 +16,9 @@ use toise_base::bounded::check_columns;
 
 use crate::error::{Error, damaged};
 use crate::source_lines::SheetLines;
-use crate::titles::{HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, are_names, title_bytes};
+use crate::titles::{
+    HEADER_CELLS_MIN, TITLE_CELLS_MAX, TITLE_LINES_MAX, are_names, begins_with_digit, title_bytes,
+};
 
 /// Size of the buffer for writing, bytes; also how much of a sheet is searched for its header.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -316,6 +318,10 @@ impl Rows {
         if is_below_titles
             && self.filled > TITLE_CELLS_MAX as u64
             && self.filled < self.cells.len() as u64
+            && !self
+                .cells
+                .iter()
+                .any(|cell| begins_with_digit(cell.as_bytes()))
         {
             self.groups = Some(self.filled);
         }

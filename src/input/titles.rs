@@ -20,11 +20,13 @@ struct Candidate {
     is_header: bool,
     /// Whether it may name groups of the columns that the next record names.
     may_be_groups: bool,
+    /// Whether one of its cells is empty and a later one has text.
+    has_gap: bool,
 }
 
 /// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two,
 /// groups leave most of their cells empty ([`are_names`]). Below them is a record of names, followed by one of about as
-/// many cells, of which one at least is a number.
+/// many cells, of which one at least is a number. Below groups with a gap, no such record is needed.
 pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -34,6 +36,10 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         .from_reader(text);
     let mut record = csv::ByteRecord::new();
     let mut candidate: Option<Candidate> = None;
+    let header_start = |start: usize| {
+        let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+        start + text[start..].iter().take_while(is_line_end).count()
+    };
     for index in 0..=TITLE_LINES_MAX + 1 {
         if !rows.read_byte_record(&mut record).ok()? {
             return None;
@@ -47,17 +53,17 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
             .as_ref()
             .is_some_and(|groups| groups.may_be_groups && are_names(record.iter(), groups.cells));
         candidate = match candidate {
+            Some(groups) if is_below_groups && groups.has_gap => return Some(header_start(start)),
             Some(_) if is_below_groups => Some(Candidate {
                 start,
                 cells,
                 is_header: true,
                 may_be_groups: false,
+                has_gap: false,
             }),
             Some(found) => {
-                let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
-                let blank = text[found.start..].iter().take_while(is_line_end);
                 let is_header = found.is_header && cells * 2 >= found.cells && has_number;
-                return is_header.then(|| found.start + blank.count());
+                return is_header.then(|| header_start(found.start));
             }
             None if cells <= TITLE_CELLS_MAX => None,
             None => {
@@ -71,6 +77,10 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
                     cells,
                     is_header,
                     may_be_groups,
+                    has_gap: {
+                        let mut cells = record.iter().rev().skip_while(|cell| !filled(cell));
+                        cells.any(|cell| !filled(&cell))
+                    },
                 })
             }
         };
@@ -96,6 +106,6 @@ pub(crate) fn are_names<'c>(cells: impl Iterator<Item = &'c [u8]>, groups: usize
     names >= HEADER_CELLS_MIN && names >= 2 * groups
 }
 
-fn begins_with_digit(cell: &[u8]) -> bool {
+pub(crate) fn begins_with_digit(cell: &[u8]) -> bool {
     cell.trim_ascii().first().is_some_and(u8::is_ascii_digit)
 }
