@@ -72,8 +72,6 @@ fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
 
-/// Last level of [`place`] that is a distance between positions.
-pub const PLACE_BY_DISTANCE_MAX: u8 = 5;
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 

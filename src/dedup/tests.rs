@@ -586,6 +586,13 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
     let mut evidence = storeys.evidence.iter();
     let surface = evidence.find(|one| one.field == ComparedField::Surface);
     assert!(surface.unwrap().bits > 0.0);
+    // Another storey does not make a near surface stronger.
+    let on = |storey: i16, advert: Fingerprint| Fingerprint {
+        floor: Some(storey),
+        ..advert
+    };
+    let apart = compare(&on(4, other_surface), &on(7, one));
+    assert!(apart.bits < compare(&other_surface, &one).bits - 5.0);
 }
 
 #[test]

@@ -141,8 +141,8 @@ pub const LEAVE_BITS: f32 = 0.0;
 pub const MOVE_BITS: f32 = 3.0;
 /// Bits that each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
-/// Bits added to the weight of a price or surface that is not equal if the adverts show nothing else that distinguishes
-/// homes, such as a storey or a text. Homes that are equal in all but one of them are then mostly two.
+/// Bits added to the weight of a price or surface that is not equal if the adverts agree in nothing else that
+/// distinguishes homes, such as a storey or a text. Homes that are equal in all but one of them are then mostly two.
 pub const THIN_BITS: f32 = -2.5;
 /// Like [`THIN_BITS`], for districts of other names on two portals.
 pub const THIN_DISTRICT_BITS: f32 = -1.0;
