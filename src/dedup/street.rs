@@ -46,6 +46,8 @@ pub fn address_of(location: &AdLocation) -> Option<u32> {
         .iter()
         .take_while(|sign| sign.is_ascii_digit())
         .count();
+    // `13100 Aix-en-Provence` begins with a postal code.
+    (digits != POSTAL_CODE_DIGITS).then_some(())?;
     let (number, joined) = first.split_at(digits);
     let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
     let mut suffix = code_of_suffix(joined)?;
@@ -174,6 +176,8 @@ mod tests {
             "8 mai 1945",
             "12",
             "12, 75011 Paris",
+            "13100 Aix-en-Provence",
+            "06160 Juan-les-Pins",
             "",
         ] {
             assert_eq!(address(text), None, "{text}");
