@@ -591,6 +591,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(page.get_by_role("button", name="More", exact=True)).to_have_count(0)
     expect(listed.filter(has_text="Alert 100")).to_have_count(1)
     expect(listed.first).to_contain_text("Alert 0")
+    # The server does not know the alert, so nothing may still ask for it.
+    page.goto(f"{address}/console/#/map")
+    expect(listed).to_have_count(0)
     page.unroute_all(behavior="wait")
 
     # The hostile advert is text.
