@@ -115,7 +115,7 @@ const SAME_AS_POSITION: u8 = 1;
 const OTHER_ADDRESS: u8 = 2;
 
 /// Compares house numbers and streets, except of plots, which often have the number of a neighbour. Positions within
-/// 40 m of each other follow from one address.
+/// 350 m of each other follow from one address.
 pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_one = street::is_one(one.street_address?, other.street_address?)?;
     if one.class == Class::Land || other.class == Class::Land {
@@ -123,7 +123,7 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(if !is_one {
         OTHER_ADDRESS
-    } else if place(one, other) == Some(0) {
+    } else if matches!(place(one, other), Some(0..=2)) {
         SAME_AS_POSITION
     } else {
         SAME_ADDRESS

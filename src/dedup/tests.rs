@@ -535,6 +535,19 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
     let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
     assert_ne!(verdict(&other), DedupVerdict::Same);
     assert_eq!(verdict(&one), DedupVerdict::Same);
+    // About 200 m apart: the position shows the address already.
+    let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| Fingerprint {
+        spot: Some(ApproximatePosition {
+            lat_e6,
+            lon_e6: 2_350_000,
+            blur_m: 0,
+        }),
+        ..one
+    });
+    assert_eq!(
+        compare(&here, &there).level(ComparedField::Address),
+        Some(1)
+    );
     let rarity = |around: &[Fingerprint]| {
         let agreements = around.iter().map(|other| Agreements::between(&one, other));
         let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
