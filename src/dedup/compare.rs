@@ -36,7 +36,8 @@ pub struct FieldEvidence {
     pub level: u8,
     /// Its weight in bits, including that of its rarity.
     pub bits: f32,
-    /// Bits that the rarity of an equal value adds to the weight; `None` if the values are not equal.
+    /// Bits that the rarity of an equal value adds to the weight; `None` if the values are not equal, and for the address
+    /// of a programme.
     pub rarity_bits: Option<f32>,
 }
 
@@ -232,7 +233,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let are_thin = are_thin(&levels, one_seller, comparison.programme);
     for (field, level) in levels {
         if let Some(level) = level {
-            let rarity_bits = around.rarity_bits(field, level, one, other);
+            // All homes of a programme have its address.
+            let is_shared_address = comparison.programme && field == ComparedField::Address;
+            let rarity_bits = around
+                .rarity_bits(field, level, one, other)
+                .filter(|_| !is_shared_address);
             let thin_bits = if are_thin {
                 thin_bits(field, level)
             } else {

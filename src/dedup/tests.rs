@@ -548,6 +548,14 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
         compare(&here, &there).level(ComparedField::Address),
         Some(1)
     );
+    let lot = Fingerprint {
+        new_build: true,
+        ..one
+    };
+    let of_programme = compare(&lot, &lot);
+    let mut evidence = of_programme.evidence.iter();
+    let address = evidence.find(|one| one.field == ComparedField::Address);
+    assert_eq!(address.unwrap().bits, 0.0);
     let rarity = |around: &[Fingerprint]| {
         let agreements = around.iter().map(|other| Agreements::between(&one, other));
         let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
