@@ -74,13 +74,16 @@ fn is_number(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_digit)
 }
 
+/// Code of several suffixes, so that two addresses with it may be one or two.
+const OTHER_SUFFIX: u32 = 3;
+
 /// Returns the code of the suffix of a house number, 0 for none; `None` if the letters are no suffix.
 fn code_of_suffix(letters: &[u8]) -> Option<u32> {
     match letters {
         b"" => Some(0),
         b"bis" | b"b" => Some(1),
         b"ter" | b"c" => Some(2),
-        b"quater" | [b'a'..=b'h'] => Some(3),
+        b"quater" | [b'a'..=b'h'] => Some(OTHER_SUFFIX),
         _ => None,
     }
 }
@@ -107,14 +110,14 @@ fn digest_of_street(words: &[&[u8]], city: Option<&str>) -> Option<u32> {
 }
 
 /// Returns whether two addresses are one; `None` if it is unclear. One number in two streets may be one address that is
-/// written in two ways, and a suffix may be missing.
+/// written in two ways, a suffix may be missing, and most letters have one code.
 pub fn is_one(first: u32, second: u32) -> Option<bool> {
     let street = |address: u32| address >> STREET_SHIFT;
     let number = |address: u32| (address >> SUFFIX_BITS) & NUMBER_MAX;
-    let has_suffix = |address: u32| address & ((1 << SUFFIX_BITS) - 1) > 0;
-    let is_other_suffix = has_suffix(first) && has_suffix(second);
+    let suffix = |address: u32| address & ((1 << SUFFIX_BITS) - 1);
+    let is_other_suffix = suffix(first) > 0 && suffix(second) > 0;
     if first == second {
-        Some(true)
+        (suffix(first) != OTHER_SUFFIX).then_some(true)
     } else if number(first) != number(second) {
         Some(false)
     } else {
@@ -165,6 +168,7 @@ mod tests {
         assert_eq!(compared("12 bis rue Foch", "12 ter rue Foch"), Some(false));
         assert_eq!(compared("12 rue Foch", "12 bis rue Foch"), None);
         assert_eq!(compared("12 rue Foch", "12 rue Hoche"), None);
+        assert_eq!(compared("4 A rue des Lilas", "4 D rue des Lilas"), None);
     }
 
     #[test]
