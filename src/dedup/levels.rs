@@ -111,7 +111,7 @@ pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f6
 const SAME_ADDRESS: u8 = 0;
 /// Level of [`street_address`]: the same number and street, as the positions show already.
 const SAME_AS_POSITION: u8 = 1;
-/// Level of [`street_address`]: another number or street.
+/// Level of [`street_address`]: another number or suffix.
 const OTHER_ADDRESS: u8 = 2;
 
 /// Compares house numbers and streets, except of plots, which often have the number of a neighbour. Positions within

@@ -535,6 +535,9 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
     let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
     assert_ne!(verdict(&other), DedupVerdict::Same);
     assert_eq!(verdict(&one), DedupVerdict::Same);
+    let apart = compare(&one, &other);
+    let mut evidence = apart.evidence.iter();
+    assert!(evidence.any(|one| one.about() == "another number"));
     // About 200 m apart: the position shows the address already.
     let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| Fingerprint {
         spot: Some(ApproximatePosition {

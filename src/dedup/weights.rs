@@ -170,11 +170,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Address,
-        why: "A home has one address: another number or street is all but exclusive, apart from adverts with that of the agency. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
+        why: "A home has one address: another number, or another suffix such as bis and ter, is all but exclusive, apart from adverts with the address of the agency. One number in two streets is not compared. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
         levels: &[
             level("same number and street", 3.0, 2.0),
             level("same number and street, like the position", 0.5, 0.2),
-            level("another number or street", -7.0, -8.0),
+            level("another number", -7.0, -8.0),
         ],
     },
     FieldWeights {
