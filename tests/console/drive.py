@@ -511,6 +511,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     palette.press_sequentially("light")
     palette.press("Enter")
+    # If it cannot be loaded, a message says so.
+    page.route("**/palette.js", lambda route: route.fulfill(status=422))
+    page.reload()
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("log")).to_contain_text("palette.js", timeout=WAIT_MS)
+    page.unroute_all(behavior="wait")
 
     # An alert, its preview, and what it delivers.
     known = advert(40, 800_000, "Appartement au calme")
