@@ -579,7 +579,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     def alerts_of(route):
         asked = urllib.parse.urlsplit(route.request.url)
         if asked.path.endswith("/many-100"):
-            return route.fulfill(json={"data": listed_alert(100)})
+            known = {"status": 422, "json": refusal} if is_refused else {"json": {"data": listed_alert(100)}}
+            return route.fulfill(**known)
         skip = int(urllib.parse.parse_qs(asked.query)["skip"][0])
         return route.fulfill(json={"data": [listed_alert(nth) for nth in range(skip, min(skip + 100, 101))]})
 
@@ -589,8 +590,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
 
     page.route(re.compile(r"/properties/search/alerts/(all\?|many-100$)"), alerts_of)
     page.route(re.compile(r"/alerts/(history/)?many-100(/|\?)"), lambda route: route.fulfill(json={"data": []}))
+    is_refused = True
     page.goto(f"{address}/console/#/alerts?alert=many-100")
     page.reload()
+    failed = page.get_by_role("alert").filter(has_text="not now")
+    expect(failed).to_be_visible(timeout=WAIT_MS)
+    is_refused = False
+    failed.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("region", name="Alert 100")).to_contain_text("Nothing has been sent yet", timeout=WAIT_MS)
     listed = page.get_by_role("list", name="Alerts").get_by_role("listitem")
     expect(listed.first).to_contain_text("Alert 100")
@@ -599,7 +605,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(listed.filter(has_text="Alert 100")).to_have_count(1)
     expect(listed.first).to_contain_text("Alert 0")
     # The server does not know the alert, so nothing may still ask for it.
-    page.goto(f"{address}/console/#/map")
+    page.goto(f"{address}/console/#/welcome")
     expect(listed).to_have_count(0)
     page.unroute_all(behavior="wait")
 
