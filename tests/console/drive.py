@@ -978,8 +978,20 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(said).to_be_visible()
     expect(desk.get_by_role("region", name="Advert 1")).to_contain_text(re.compile(r"\d{5} \w"))
     look(desk, "pairs", faults)
+
+    def compared_adverts():
+        return [desk.get_by_role("region", name=f"Advert {nth}").inner_text() for nth in (1, 2)]
+
+    decided = compared_adverts()
+    desk.route("**/properties/candidates?*", lambda route: route.fulfill(status=422, json=refusal))
     desk.get_by_role("button", name="Same home").click()
     expect(said).to_contain_text("One home now")
+    # It does not come back if the list cannot be read again and all others are put off.
+    expect(desk.get_by_role("alert").filter(has_text="could not be refreshed")).to_be_visible()
+    for _ in range(20):
+        desk.keyboard.press("3")
+        assert compared_adverts() != decided, decided
+    desk.unroute_all(behavior="wait")
     desk.keyboard.press("2")
     expect(said).to_contain_text("Kept apart")
 
