@@ -59,7 +59,11 @@ function Console() {
   const [address, setAddress] = useState(readAddress);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   // It is loaded after the first screen is drawn, and asked for again when it is opened, if that failed.
-  const palette = useLoaded(() => import("./palette.js"), [isPaletteOpen]);
+  const palette = useLoaded(() => import("./palette.js").catch((error) => {
+    if (!isPaletteOpen) return;
+    toast(error.message, true);
+    setPaletteOpen(false);
+  }), [isPaletteOpen]);
   useEffect(() => {
     const again = () => redraw((round) => round + 1);
     const follow = () => { sayIfRefused(); setAddress(readAddress()); };

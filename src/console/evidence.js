@@ -32,7 +32,7 @@ const FOUND = {
   "another commune": "autre commune",
   "same number and street": "même numéro et même rue",
   "same number and street, like the position": "même numéro et même rue, comme la position",
-  "another number or street": "autre numéro ou autre rue",
+  "another number": "autre numéro",
   "equal, decimals included": "identique, décimales comprises",
   "equal": "identique",
   "equal when rounded": "identique une fois arrondie",

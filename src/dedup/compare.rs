@@ -6,11 +6,10 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ENERGY_CLASSES_EQUAL, ENERGY_CLASSES_NEXT, ENERGY_DIFFERENT, NEARLY_ONE_TEXT, ONE_AGENCY,
-    ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER, OTHER_NAME, PLACE_BY_DISTANCE_MAX, amenities,
-    bedrooms, building, condominium, count_difference, description, district, energy, figures,
-    floor, identifier, kind, land, photos, place, portal, previous_price, price, reference, seller,
-    street_address, surface, titles,
+    ENERGY_CLASSES_EQUAL, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER,
+    OTHER_NAME, amenities, bedrooms, building, condominium, count_difference, description,
+    district, energy, figures, floor, identifier, kind, land, photos, place, portal,
+    previous_price, price, reference, seller, street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -37,7 +36,8 @@ pub struct FieldEvidence {
     pub level: u8,
     /// Its weight in bits, including that of its rarity.
     pub bits: f32,
-    /// Bits that the rarity of an equal value adds to the weight; `None` if the values are not equal.
+    /// Bits that the rarity of an equal value adds to the weight; `None` if the values are not equal, and for the address
+    /// of a programme.
     pub rarity_bits: Option<f32>,
 }
 
@@ -230,10 +230,14 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let are_rooms = one.is_room || other.is_room;
     let name_lots = one.names_lots && other.names_lots;
     comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
-    let are_thin = are_thin(&levels);
+    let are_thin = are_thin(&levels, one_seller, comparison.programme);
     for (field, level) in levels {
         if let Some(level) = level {
-            let rarity_bits = around.rarity_bits(field, level, one, other);
+            // All homes of a programme have its address.
+            let is_shared_address = comparison.programme && field == ComparedField::Address;
+            let rarity_bits = around
+                .rarity_bits(field, level, one, other)
+                .filter(|_| !is_shared_address);
             let thin_bits = if are_thin {
                 thin_bits(field, level)
             } else {
@@ -259,16 +263,16 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     comparison
 }
 
-/// Returns whether two adverts are compared by little more than commune, price, surface, rooms and energy class.
-fn are_thin(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+/// Returns whether little more than commune, price, surface, rooms and energy class speaks for one home. A value that
+/// speaks against it does not make the others stronger.
+fn are_thin(
+    levels: &[(ComparedField, Option<u8>); FIELDS],
+    one_seller: bool,
+    programme: bool,
+) -> bool {
     levels.iter().all(|(field, level)| match (field, level) {
-        (_, None) => true,
-        // Distances between positions, and energy scores.
-        (ComparedField::Place, Some(level)) => *level > PLACE_BY_DISTANCE_MAX,
-        (ComparedField::Energy, Some(level)) => {
-            [ENERGY_CLASSES_EQUAL, ENERGY_CLASSES_NEXT, ENERGY_DIFFERENT].contains(level)
-        }
-        (
+        (_, None)
+        | (
             ComparedField::Surface
             | ComparedField::Rooms
             | ComparedField::Bedrooms
@@ -279,9 +283,10 @@ fn are_thin(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
             | ComparedField::Portal
             | ComparedField::District
             | ComparedField::Kind,
-            Some(_),
-        ) => true,
-        (_, Some(_)) => false,
+            _,
+        )
+        | (ComparedField::Energy, Some(ENERGY_CLASSES_EQUAL)) => true,
+        (_, Some(level)) => worth(*field, *level, one_seller, programme) <= 0.0,
     })
 }
 

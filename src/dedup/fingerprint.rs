@@ -312,7 +312,7 @@ impl Fingerprint {
             portal: portal(advert),
             period: period(advert),
         };
-        made.title = title_words(advert, &own_numbers(&made));
+        made.title = title_words(advert, &own_numbers(&made), made.price_eur);
         made
     }
 

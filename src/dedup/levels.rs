@@ -72,8 +72,6 @@ fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
 
-/// Last level of [`place`] that is a distance between positions.
-pub const PLACE_BY_DISTANCE_MAX: u8 = 5;
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 
@@ -113,11 +111,11 @@ pub(super) fn metres(one: ApproximatePosition, other: ApproximatePosition) -> f6
 const SAME_ADDRESS: u8 = 0;
 /// Level of [`street_address`]: the same number and street, as the positions show already.
 const SAME_AS_POSITION: u8 = 1;
-/// Level of [`street_address`]: another number or street.
+/// Level of [`street_address`]: another number or suffix.
 const OTHER_ADDRESS: u8 = 2;
 
 /// Compares house numbers and streets, except of plots, which often have the number of a neighbour. Positions within
-/// 40 m of each other follow from one address.
+/// 350 m of each other follow from one address.
 pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let is_one = street::is_one(one.street_address?, other.street_address?)?;
     if one.class == Class::Land || other.class == Class::Land {
@@ -125,7 +123,7 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(if !is_one {
         OTHER_ADDRESS
-    } else if place(one, other) == Some(0) {
+    } else if matches!(place(one, other), Some(0..=2)) {
         SAME_AS_POSITION
     } else {
         SAME_ADDRESS

@@ -23,7 +23,7 @@ use super::title;
 use super::weights::{ComparedField, FIELDS, WEIGHED_BITS, WEIGHTS};
 
 /// Version of the encoding; an outline of another version rules nothing out.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// The bits of other fields come after those of the numbers.
 const SPOT_BIT: u32 = 1 << 16;
 const NEW_BUILD_BIT: u32 = SPOT_BIT << 1;

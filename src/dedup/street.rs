@@ -46,6 +46,8 @@ pub fn address_of(location: &AdLocation) -> Option<u32> {
         .iter()
         .take_while(|sign| sign.is_ascii_digit())
         .count();
+    // `13100 Aix-en-Provence` begins with a postal code.
+    (digits != POSTAL_CODE_DIGITS).then_some(())?;
     let (number, joined) = first.split_at(digits);
     let number: u32 = std::str::from_utf8(number).ok()?.parse().ok()?;
     let mut suffix = code_of_suffix(joined)?;
@@ -72,13 +74,16 @@ fn is_number(word: &[u8]) -> bool {
     word.iter().all(u8::is_ascii_digit)
 }
 
+/// Code of several suffixes, so that two addresses with it may be one or two.
+const OTHER_SUFFIX: u32 = 3;
+
 /// Returns the code of the suffix of a house number, 0 for none; `None` if the letters are no suffix.
 fn code_of_suffix(letters: &[u8]) -> Option<u32> {
     match letters {
         b"" => Some(0),
         b"bis" | b"b" => Some(1),
         b"ter" | b"c" => Some(2),
-        b"quater" | [b'a'..=b'h'] => Some(3),
+        b"quater" | [b'a'..=b'h'] => Some(OTHER_SUFFIX),
         _ => None,
     }
 }
@@ -105,14 +110,14 @@ fn digest_of_street(words: &[&[u8]], city: Option<&str>) -> Option<u32> {
 }
 
 /// Returns whether two addresses are one; `None` if it is unclear. One number in two streets may be one address that is
-/// written in two ways, and a suffix may be missing.
+/// written in two ways, a suffix may be missing, and most letters have one code.
 pub fn is_one(first: u32, second: u32) -> Option<bool> {
     let street = |address: u32| address >> STREET_SHIFT;
     let number = |address: u32| (address >> SUFFIX_BITS) & NUMBER_MAX;
-    let has_suffix = |address: u32| address & ((1 << SUFFIX_BITS) - 1) > 0;
-    let is_other_suffix = has_suffix(first) && has_suffix(second);
+    let suffix = |address: u32| address & ((1 << SUFFIX_BITS) - 1);
+    let is_other_suffix = suffix(first) > 0 && suffix(second) > 0;
     if first == second {
-        Some(true)
+        (suffix(first) != OTHER_SUFFIX).then_some(true)
     } else if number(first) != number(second) {
         Some(false)
     } else {
@@ -163,6 +168,7 @@ mod tests {
         assert_eq!(compared("12 bis rue Foch", "12 ter rue Foch"), Some(false));
         assert_eq!(compared("12 rue Foch", "12 bis rue Foch"), None);
         assert_eq!(compared("12 rue Foch", "12 rue Hoche"), None);
+        assert_eq!(compared("4 A rue des Lilas", "4 D rue des Lilas"), None);
     }
 
     #[test]
@@ -174,6 +180,8 @@ mod tests {
             "8 mai 1945",
             "12",
             "12, 75011 Paris",
+            "13100 Aix-en-Provence",
+            "06160 Juan-les-Pins",
             "",
         ] {
             assert_eq!(address(text), None, "{text}");

@@ -535,6 +535,30 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
     let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
     assert_ne!(verdict(&other), DedupVerdict::Same);
     assert_eq!(verdict(&one), DedupVerdict::Same);
+    let apart = compare(&one, &other);
+    let mut evidence = apart.evidence.iter();
+    assert!(evidence.any(|one| one.about() == "another number"));
+    // About 200 m apart: the position shows the address already.
+    let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| Fingerprint {
+        spot: Some(ApproximatePosition {
+            lat_e6,
+            lon_e6: 2_350_000,
+            blur_m: 0,
+        }),
+        ..one
+    });
+    assert_eq!(
+        compare(&here, &there).level(ComparedField::Address),
+        Some(1)
+    );
+    let lot = Fingerprint {
+        new_build: true,
+        ..one
+    };
+    let of_programme = compare(&lot, &lot);
+    let mut evidence = of_programme.evidence.iter();
+    let address = evidence.find(|one| one.field == ComparedField::Address);
+    assert_eq!(address.unwrap().bits, 0.0);
     let rarity = |around: &[Fingerprint]| {
         let agreements = around.iter().map(|other| Agreements::between(&one, other));
         let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
@@ -586,6 +610,13 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
     let mut evidence = storeys.evidence.iter();
     let surface = evidence.find(|one| one.field == ComparedField::Surface);
     assert!(surface.unwrap().bits > 0.0);
+    // Another storey does not make a near surface stronger.
+    let on = |storey: i16, advert: Fingerprint| Fingerprint {
+        floor: Some(storey),
+        ..advert
+    };
+    let apart = compare(&on(4, other_surface), &on(7, one));
+    assert!(apart.bits < compare(&other_surface, &one).bits - 5.0);
 }
 
 #[test]

@@ -34,26 +34,28 @@ const USUAL_WORDS: &[&[u8]] = &[
     b"belle", b"bien", b"bois", b"box", b"calme", b"cave", b"centre", b"chambre", b"chambres",
     b"charmant", b"charmante", b"charme", b"cinq", b"coeur", b"coup", b"cour", b"d", b"dans",
     b"de", b"dernier", b"derniere", b"des", b"deux", b"dix", b"dpe", b"du", b"duplex", b"en",
-    b"ensoleille", b"ensoleillee", b"et", b"etage", b"euros", b"exclusivite", b"exterieur",
-    b"familial", b"familiale", b"garage", b"grand", b"grande", b"huit", b"ideal", b"immeuble",
-    b"individuelle", b"jardin", b"joli", b"jolie", b"l", b"la", b"le", b"les", b"loggia", b"loue",
-    b"louer", b"lumineuse", b"lumineux", b"m", b"m2", b"magnifique", b"maison", b"meuble",
-    b"meublee", b"meubles", b"moderne", b"neuf", b"neuve", b"parking", b"piece", b"pieces",
-    b"piscine", b"plain", b"proche", b"quatre", b"rare", b"ravissant", b"ravissante", b"refait",
-    b"refaite", b"renove", b"renovee", b"residence", b"sans", b"sept", b"six", b"spacieuse",
-    b"spacieux", b"studio", b"superbe", b"sur", b"terrasse", b"traversant", b"tres", b"trois",
-    b"un", b"une", b"vendre", b"vente", b"vide", b"vides", b"villa", b"vue",
+    b"ensoleille", b"ensoleillee", b"et", b"etage", b"exclusivite", b"exterieur", b"familial",
+    b"familiale", b"garage", b"grand", b"grande", b"huit", b"ideal", b"immeuble", b"individuelle",
+    b"jardin", b"joli", b"jolie", b"l", b"la", b"le", b"les", b"loggia", b"loue", b"louer",
+    b"lumineuse", b"lumineux", b"m", b"m2", b"magnifique", b"maison", b"meuble", b"meublee",
+    b"meubles", b"moderne", b"neuf", b"neuve", b"parking", b"piece", b"pieces", b"piscine",
+    b"plain", b"proche", b"quatre", b"rare", b"ravissant", b"ravissante", b"refait", b"refaite",
+    b"renove", b"renovee", b"residence", b"sans", b"sept", b"six", b"spacieuse", b"spacieux",
+    b"studio", b"superbe", b"sur", b"terrasse", b"traversant", b"tres", b"trois", b"un", b"une",
+    b"vendre", b"vente", b"vide", b"vides", b"villa", b"vue",
 ];
 /// Words before a reference.
 const REFERENCE_WORDS: [&[u8]; 3] = [b"ref", b"reference", b"mandat"];
-/// The word for the sign of the euro.
-const EURO: &[u8] = b"eur";
+/// Words for the euro; the first stands for its sign.
+const EUROS: [&[u8]; 2] = [b"eur", b"euros"];
 /// Words after an amount of money, a measure or a count.
 const UNIT_WORDS: [&[u8]; 25] = [
-    b"cc", b"ch", b"chambre", b"chambres", b"charges", EURO, b"euros", b"ha", b"hc", b"k", b"ke",
+    b"cc", b"ch", b"chambre", b"chambres", b"charges", b"eur", b"euros", b"ha", b"hc", b"k", b"ke",
     b"km", b"m", b"m2", b"min", b"minutes", b"mn", b"mois", b"p", b"pces", b"pcs", b"personnes",
     b"piece", b"pieces", b"pp",
 ];
+/// Units of areas, some of which have thousands.
+const AREA_UNITS: [&[u8]; 3] = [b"ha", b"m", b"m2"];
 
 /// The words of a title, in order.
 pub type TitleWords = InlineVec<u16, TITLE_WORDS_MAX>;
@@ -67,8 +69,9 @@ pub enum TitleDifference {
     Name,
 }
 
-/// Returns the words of an advert's title, without numbers that repeat `own_numbers`.
-pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
+/// Returns the words of an advert's title, without numbers that repeat `own_numbers`. The thousands of an amount may be
+/// apart if it is near the advert's price, EUR, or the price is unknown.
+pub fn title_words(advert: &Advert, own_numbers: &[u32], price: Option<u32>) -> TitleWords {
     // The sign of the euro would be lost.
     let title = advert.title.as_deref().unwrap_or_default();
     let title = FoldedText::from_text(&title.replace('€', " eur "));
@@ -90,9 +93,14 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
         rest = after;
         let is_reference =
             std::mem::replace(&mut follows_reference, REFERENCE_WORDS.contains(&word));
-        let kind = match number(word) {
+        let value = number(word);
+        let unit = value.and_then(|value| after_measured(value, after, own_numbers, price));
+        let kind = match value {
             // A reference and a rent with charges differ between two adverts of one home.
-            Some(_) if is_reference || is_measured(after, own_numbers) => continue,
+            Some(_) if is_reference || unit.is_some() => {
+                rest = unit.unwrap_or(after);
+                continue;
+            }
             // Relisting a home changes the year in `disponible en septembre 2026`.
             Some(value)
                 if value == 0
@@ -103,7 +111,7 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
             }
             Some(_) => NUMBER,
             // "T3" and "65m2" repeat fields too.
-            None if word == EURO || word.iter().any(u8::is_ascii_digit) => continue,
+            None if EUROS.contains(&word) || word.iter().any(u8::is_ascii_digit) => continue,
             None if is_usual(word) => USUAL,
             None => NAME,
         };
@@ -112,17 +120,29 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32]) -> TitleWords {
     words
 }
 
-/// Returns whether the words after a number make it an amount, a measure or a count, also if its thousands are apart:
-/// `450 eur`, `118 000 eur`, `3 pieces`.
-fn is_measured(after: &[&[u8]], own_numbers: &[u32]) -> bool {
+/// Returns the words from the unit on if those after a number make it an amount, a measure or a count, also if its
+/// thousands are apart: `450 eur`, `118 000 eur`, `3 pieces`.
+fn after_measured<'w, 't>(
+    value: u32,
+    after: &'w [&'t [u8]],
+    own_numbers: &[u32],
+    price: Option<u32>,
+) -> Option<&'w [&'t [u8]]> {
+    let mut joined = value;
+    let mut rest = after;
     // `Studio 15, 450 eur` has the number of a studio and a rent.
-    let is_thousands = |word: &&&[u8]| {
-        let value = number(word).filter(|_| word.len() == 3);
-        value.is_some_and(|value| value == 0 || !own_numbers.contains(&value))
-    };
-    let thousands = after.iter().take_while(is_thousands).count();
-    let unit = after.get(thousands);
-    unit.is_some_and(|word| UNIT_WORDS.contains(word))
+    while let [word, more @ ..] = rest
+        && let Some(thousands) = number(word).filter(|_| word.len() == 3)
+        && (thousands == 0 || !own_numbers.contains(&thousands))
+    {
+        joined = joined.saturating_mul(1_000).saturating_add(thousands);
+        rest = more;
+    }
+    let unit = rest.first().filter(|word| UNIT_WORDS.contains(word))?;
+    let is_price = |price: u32| joined / 2 <= price && price / 2 <= joined;
+    let is_joined =
+        rest.len() == after.len() || AREA_UNITS.contains(unit) || price.is_none_or(is_price);
+    is_joined.then_some(rest)
 }
 
 fn number(word: &[u8]) -> Option<u32> {
@@ -189,7 +209,7 @@ mod tests {
 
     fn words(title: &str) -> TitleWords {
         let advert = json!({"title": title, "location": {"city": "Saint-Étienne"}});
-        title_words(&read::<Advert>(&advert).unwrap(), &[3, 65, 118])
+        title_words(&read::<Advert>(&advert).unwrap(), &[3, 65, 118], None)
     }
 
     #[test]
@@ -240,6 +260,14 @@ mod tests {
             found("Studio BEL 15 - 118 €", "Studio BEL 16 - 118 €"),
             Some(TitleDifference::Number)
         );
+        // The rent of the title is that of the advert with charges.
+        let rented = |title: &str| {
+            let advert = read::<Advert>(&json!({"title": title})).unwrap();
+            title_words(&advert, &[450], Some(450))
+        };
+        let [one, other] = ["15 - 480 euros", "16 - 480 euros"]
+            .map(|studio| rented(&format!("Zenith Studio {studio}")));
+        assert_eq!(difference(&one, &other), Some(TitleDifference::Number));
     }
 
     #[test]

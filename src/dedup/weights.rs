@@ -141,8 +141,8 @@ pub const LEAVE_BITS: f32 = 0.0;
 pub const MOVE_BITS: f32 = 3.0;
 /// Bits that each further advert of a property adds if it supports the match, and the maximum for all together.
 pub const SUPPORT_BITS: (f32, f32) = (0.75, 1.5);
-/// Bits added to the weight of a price or surface that is not equal if the adverts show nothing else that distinguishes
-/// homes, such as a storey or a text. Homes that are equal in all but one of them are then mostly two.
+/// Bits added to the weight of a price or surface that is not equal if the adverts agree in nothing else that
+/// distinguishes homes, such as a storey or a text. Homes that are equal in all but one of them are then mostly two.
 pub const THIN_BITS: f32 = -2.5;
 /// Like [`THIN_BITS`], for districts of other names on two portals.
 pub const THIN_DISTRICT_BITS: f32 = -1.0;
@@ -170,11 +170,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Address,
-        why: "A home has one address: another number or street is all but exclusive, apart from adverts with that of the agency. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
+        why: "A home has one address: another number, or another suffix such as bis and ter, is all but exclusive, apart from adverts with the address of the agency. One number in two streets is not compared. All flats of a building share theirs: an equal one counts by its rarity around, and adds little to one position.",
         levels: &[
             level("same number and street", 3.0, 2.0),
             level("same number and street, like the position", 0.5, 0.2),
-            level("another number or street", -7.0, -8.0),
+            level("another number", -7.0, -8.0),
         ],
     },
     FieldWeights {

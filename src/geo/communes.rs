@@ -150,9 +150,11 @@ pub fn is_same_town(one: &str, other: &str) -> bool {
 }
 
 /// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code is that of another:
-/// `13001` and `Marseille 8e`. It is then unknown which is meant.
+/// `13001` and `Marseille 8e`. It is then unknown which is meant. A department in brackets, as in `Marseille (13)`, is no
+/// arrondissement.
 pub fn names_other_arrondissement(postal_code: &str, name: &str) -> bool {
-    let name = fold(name).replace(postal_code, "");
+    let department = format!("({})", postal_code.get(..2).unwrap_or_default());
+    let name = fold(&name.replace(&department, "")).replace(postal_code, "");
     let mut named = index().today(name.trim());
     let Some(named) = named.next().filter(|_| named.next().is_none()) else {
         return false;
@@ -304,6 +306,7 @@ mod tests {
         assert!(contradicts("75012", "Paris 11e Arrondissement"));
         for (code, name) in [
             ("13013", "Marseille 13"),
+            ("13001", "Marseille (13)"),
             ("75116", "Paris 16e"),
             ("75000", "Paris 11e"),
             ("75011", "Paris"),

@@ -511,6 +511,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     palette.press_sequentially("light")
     palette.press("Enter")
+    # If it cannot be loaded, a message says so.
+    page.route("**/palette.js", lambda route: route.fulfill(status=422))
+    page.reload()
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("log")).to_contain_text("palette.js", timeout=WAIT_MS)
+    page.unroute_all(behavior="wait")
 
     # An alert, its preview, and what it delivers.
     known = advert(40, 800_000, "Appartement au calme")
@@ -572,7 +579,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     def alerts_of(route):
         asked = urllib.parse.urlsplit(route.request.url)
         if asked.path.endswith("/many-100"):
-            return route.fulfill(json={"data": listed_alert(100)})
+            known = {"status": 422, "json": refusal} if is_refused else {"json": {"data": listed_alert(100)}}
+            return route.fulfill(**known)
         skip = int(urllib.parse.parse_qs(asked.query)["skip"][0])
         return route.fulfill(json={"data": [listed_alert(nth) for nth in range(skip, min(skip + 100, 101))]})
 
@@ -582,8 +590,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
 
     page.route(re.compile(r"/properties/search/alerts/(all\?|many-100$)"), alerts_of)
     page.route(re.compile(r"/alerts/(history/)?many-100(/|\?)"), lambda route: route.fulfill(json={"data": []}))
+    is_refused = True
     page.goto(f"{address}/console/#/alerts?alert=many-100")
     page.reload()
+    failed = page.get_by_role("alert").filter(has_text="not now")
+    expect(failed).to_be_visible(timeout=WAIT_MS)
+    is_refused = False
+    failed.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("region", name="Alert 100")).to_contain_text("Nothing has been sent yet", timeout=WAIT_MS)
     listed = page.get_by_role("list", name="Alerts").get_by_role("listitem")
     expect(listed.first).to_contain_text("Alert 100")
@@ -591,6 +604,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(page.get_by_role("button", name="More", exact=True)).to_have_count(0)
     expect(listed.filter(has_text="Alert 100")).to_have_count(1)
     expect(listed.first).to_contain_text("Alert 0")
+    # The server does not know the alert, so nothing may still ask for it.
+    page.goto(f"{address}/console/#/welcome")
+    expect(listed).to_have_count(0)
     page.unroute_all(behavior="wait")
 
     # The hostile advert is text.
@@ -962,8 +978,20 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(said).to_be_visible()
     expect(desk.get_by_role("region", name="Advert 1")).to_contain_text(re.compile(r"\d{5} \w"))
     look(desk, "pairs", faults)
+
+    def compared_adverts():
+        return [desk.get_by_role("region", name=f"Advert {nth}").inner_text() for nth in (1, 2)]
+
+    decided = compared_adverts()
+    desk.route("**/properties/candidates?*", lambda route: route.fulfill(status=422, json=refusal))
     desk.get_by_role("button", name="Same home").click()
     expect(said).to_contain_text("One home now")
+    # It does not come back if the list cannot be read again and all others are put off.
+    expect(desk.get_by_role("alert").filter(has_text="could not be refreshed")).to_be_visible()
+    for _ in range(20):
+        desk.keyboard.press("3")
+        assert compared_adverts() != decided, decided
+    desk.unroute_all(behavior="wait")
     desk.keyboard.press("2")
     expect(said).to_contain_text("Kept apart")
 

@@ -47,6 +47,7 @@ export function Alerts({ parameters, set }) {
   return html`<div class="page">
     <${Head} title=${word("alerts")} about=${word("alertsAbout")}><button type="button" class="primary" onClick=${create}><${Icon} name="plus" />${word("newAlertShort")}</button><//>
     <${Waiting} of=${alerts} lines=${6} />
+    ${isApart && apart.error && html`<${Waiting} of=${apart} />`}
     ${alerts.value && list.length === 0 && html`<div class="card"><${Empty} icon="alerts" title=${word("alertsEmpty")} text=${word("alertsEmptyText")}>
       <button type="button" onClick=${create}>${word("alertsStart")}</button><//></div>`}
     ${list.length > 0 && html`<div class=${chosen ? "split chosen" : "split"}>

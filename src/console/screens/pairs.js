@@ -63,16 +63,17 @@ function Pair({ pair }) {
 
 export function Pairs() {
   const asked = useLoaded((signal) => call("GET", `${BASE}/candidates?limit=${LOADED}`, undefined, { signal }), []);
-  // Pairs that were decided, and may still be in the list that is loaded, or were put off.
-  const [passed, setPassed] = useState([]);
+  // Pairs that were decided, and may still be in the list that is loaded, and those that were put off.
+  const [decided, setDecided] = useState([]);
+  const [later, setLater] = useState([]);
   const [told, setTold] = useState(null);
   const isBusy = useRef(false);
   const { pairs = [], waiting = 0 } = asked.value?.data ?? {};
-  const left = pairs.filter((one) => !passed.includes(keyOf(one)));
-  // A list that could not be read again may still have pairs that were decided.
-  const pair = left[0] ?? (asked.isLoading || asked.error ? undefined : pairs[0]);
+  const open = pairs.filter((one) => !decided.includes(keyOf(one)));
+  const left = open.filter((one) => !later.includes(keyOf(one)));
+  const pair = left[0] ?? (asked.isLoading ? undefined : open[0]);
   const pass = () => {
-    setPassed([...passed, keyOf(pair)]);
+    setDecided([...decided, keyOf(pair)]);
     asked.again();
   };
   const decide = async (act, done) => {
@@ -94,7 +95,7 @@ export function Pairs() {
     1: () => decide("merge", "merged"),
     2: () => decide("keep-apart", "keptApart"),
     // After the last one, those that were put off come again.
-    3: () => pair && !isBusy.current && setPassed(left.length > 1 ? [...passed, keyOf(pair)] : []),
+    3: () => pair && !isBusy.current && setLater(left.length > 1 ? [...later, keyOf(pair)] : []),
   };
   // A key means the pair on the screen, also before effects of the newest drawing have run.
   const newest = useRef(acts);
