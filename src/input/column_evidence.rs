@@ -243,48 +243,15 @@ fn is_zoned(cell: &str) -> bool {
     cell.ends_with('Z') || cell.get(10..).is_some_and(|time| time.contains(['+', '-']))
 }
 
-/// Decides what a lone separator means in the columns that do not show it, from the number columns of their file, and
-/// notes the file's decimal mark.
-///
-/// In a spreadsheet, a point shows nothing: number cells are always written with one. For the same reason, the mark of the
-/// file says nothing about a column that has only points.
-pub(crate) fn decide_by_file(evidence: &mut [ColumnEvidence], form: &SharedForm) {
-    let is_spreadsheet = form.found().is_spreadsheet();
+/// Returns how the number columns of a file write decimals. In a spreadsheet, a point shows nothing: number cells are
+/// always written with one.
+pub(crate) fn decimals_of_file(evidence: &[ColumnEvidence], form: &SharedForm) -> DecimalEvidence {
     let numbers = evidence.iter().filter(|column| column.is_number());
     let sum: DecimalEvidence = numbers.map(|column| column.decimals).sum();
-    let points = if is_spreadsheet { 0 } else { sum.points };
-    let decimals = DecimalEvidence { points, ..sum };
-    form.set_decimal_mark(decimals.mark());
-    for column in evidence {
-        if !is_spreadsheet || column.has_ambiguous_comma {
-            column.of_file = decimals.lone_separator();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_a_spreadsheet_are_not_read_with_the_decimal_commas_of_its_texts() {
-        let kinds = |form: &SharedForm| {
-            let columns = [
-                ("terrain_ha", ["1.125", "2.375"]),
-                ("loyer", ["850,50", "900,5"]),
-            ];
-            let mut evidence = columns.map(|(name, cells)| {
-                let mut column = ColumnEvidence::new(name, &TextColumns::Codes);
-                cells.iter().for_each(|cell| column.observe(cell));
-                column
-            });
-            decide_by_file(&mut evidence, form);
-            evidence.map(|column| column.kind())
-        };
-        let (decimals, french) = (LoneSeparator::Decimals, LoneSeparator::French);
-        let form = SharedForm::default();
-        assert_eq!(kinds(&form), [french, french].map(ColumnKind::Number));
-        form.add_spreadsheet(&["Biens".to_owned()]);
-        assert_eq!(kinds(&form), [decimals, french].map(ColumnKind::Number));
-    }
+    let points = if form.found().is_spreadsheet() {
+        0
+    } else {
+        sum.points
+    };
+    DecimalEvidence { points, ..sum }
 }

@@ -19,7 +19,7 @@ use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 
 use crate::SharedForm;
 pub use crate::column_evidence::TextColumns;
-use crate::column_evidence::{ColumnEvidence, ColumnKind, day_number, decide_by_file, moment};
+use crate::column_evidence::{ColumnEvidence, ColumnKind, day_number, decimals_of_file, moment};
 use crate::delimited::{EvenText, Splitter};
 use crate::number::{self, LoneSeparator};
 
@@ -127,7 +127,11 @@ pub fn convert(
     if count == 0 {
         return Err(NO_ROWS.into());
     }
-    decide_by_file(&mut evidence, form);
+    let decimals = decimals_of_file(&evidence, form);
+    form.set_decimal_mark(decimals.mark());
+    for column in &mut evidence {
+        column.of_file = decimals.lone_separator();
+    }
     let header = rows.header;
     let copy = write(Rows::open(open()?, form)?, &header, &evidence)?;
     Ok((copy, note(&header, &evidence)))
