@@ -27,9 +27,9 @@ use toise_dedup::{
 use around::surroundings_of;
 pub(super) use around::{AdvertsAround, surroundings};
 
-/// Maximum candidates under one block key, latest first.
+/// Maximum candidates under one block key.
 const CANDIDATES_PER_KEY_MAX: usize = 500;
-/// Maximum candidates in all, latest first.
+/// Maximum candidates in all.
 const CANDIDATES_MAX: usize = 2_000;
 
 /// The property that an advert belongs to.
@@ -102,7 +102,7 @@ impl Placement {
             fingerprint,
             ..query
         };
-        let Nearby { near, met, fullest } = find_nearby(connection, fingerprint)?;
+        let Nearby { near, met, fullest } = find_nearby(connection, fingerprint, None)?;
         let own_advert = own.map(|(advert, _)| advert);
         let met: Vec<_> = met
             .into_iter()
@@ -217,11 +217,20 @@ struct Nearby {
     fullest: usize,
 }
 
-/// Finds the adverts under any block key that the fingerprint looks up, each once.
-fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nearby> {
+/// Finds the adverts under any block key that the fingerprint looks up, each once. Under a full key, these are the latest
+/// ones before the advert `own`, then the first ones after it; the latest of all without `own`.
+fn find_nearby(
+    connection: &Connection,
+    fingerprint: &Fingerprint,
+    own: Option<i64>,
+) -> Result<Nearby> {
     // The loop stops reading at the limit: a LIMIT bound as a parameter would make SQLite plan again for each key.
-    let mut statement = connection
-        .prepare_cached("SELECT advert, outline FROM blocks WHERE key = ?1 ORDER BY advert DESC")?;
+    let mut before = connection.prepare_cached(
+        "SELECT advert, outline FROM blocks WHERE key = ?1 AND advert < ?2 ORDER BY advert DESC",
+    )?;
+    let after = "SELECT advert, outline FROM blocks WHERE key = ?1 AND advert > ?2 ORDER BY advert";
+    let mut after = own.map(|_| connection.prepare_cached(after)).transpose()?;
+    let own = own.unwrap_or(i64::MAX);
     let mut met: Vec<Met> = Vec::new();
     // An advert is under several of the keys, mostly those of its INSEE code and its postal code, with one outline.
     let mut known = HashSet::new();
@@ -233,38 +242,41 @@ fn find_nearby(connection: &Connection, fingerprint: &Fingerprint) -> Result<Nea
         .map(|key| (key, false));
     for (BlockKey(key), is_around) in around.chain(exact) {
         let mut under_key = 0;
-        let mut rows = statement.query([key])?;
-        while under_key < CANDIDATES_PER_KEY_MAX
-            && let Some(row) = rows.next()?
-        {
-            under_key += 1;
-            let advert: i64 = row.get(0)?;
-            // If it was found by place too, it counts as around: those keys come first.
-            if !known.insert(advert) {
-                continue;
-            }
-            let outline = row.get_ref(1)?.as_blob().ok().and_then(Outline::decode);
-            let is_ruled_out = outline
-                .as_ref()
-                .is_some_and(|other| fingerprint.certainly_differs(other));
-            let agreements = match outline {
-                _ if !is_around => Agreements::default(),
-                Some(other) => other.agreements(fingerprint),
-                // Written by another version of toise; stays until the properties are rebuilt.
-                None => {
-                    Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
+        for statement in [Some(&mut before), after.as_mut()].into_iter().flatten() {
+            let mut rows = statement.query([key, own])?;
+            while under_key < CANDIDATES_PER_KEY_MAX
+                && let Some(row) = rows.next()?
+            {
+                under_key += 1;
+                let advert: i64 = row.get(0)?;
+                // If it was found by place too, it counts as around: those keys come first.
+                if !known.insert(advert) {
+                    continue;
                 }
-            };
-            met.push(Met {
-                advert,
-                is_ruled_out,
-                agreements,
-            });
+                let outline = row.get_ref(1)?.as_blob().ok().and_then(Outline::decode);
+                let is_ruled_out = outline
+                    .as_ref()
+                    .is_some_and(|other| fingerprint.certainly_differs(other));
+                let agreements = match outline {
+                    _ if !is_around => Agreements::default(),
+                    Some(other) => other.agreements(fingerprint),
+                    // Written by another version of toise; stays until the properties are rebuilt.
+                    None => {
+                        Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
+                    }
+                };
+                met.push(Met {
+                    advert,
+                    is_ruled_out,
+                    agreements,
+                });
+            }
         }
         fullest = fullest.max(under_key);
     }
+    met.sort_unstable_by_key(|one| one.advert.abs_diff(own));
+    met.truncate(CANDIDATES_MAX);
     met.sort_unstable_by_key(|one| one.advert);
-    met.drain(..met.len().saturating_sub(CANDIDATES_MAX));
     let near = met.iter().filter(|one| !one.is_ruled_out);
     Ok(Nearby {
         near: near.map(|one| one.advert).collect(),

@@ -22,12 +22,11 @@ pub(in crate::placement) struct AdvertsAround {
 }
 
 impl AdvertsAround {
-    /// Finds the adverts around a stored one.
+    /// Finds the adverts around a stored one, first those that arrived before it.
     pub fn find(connection: &Connection, fingerprint: &Fingerprint, own: i64) -> Result<Self> {
         let compared = rows::without_common_marks(connection, fingerprint)?;
-        let Nearby { near, met, .. } = find_nearby(connection, &compared)?;
-        let met = met.into_iter().filter(|(advert, _)| *advert != own);
-        let (adverts, agreements): (Vec<_>, Vec<_>) = met.unzip();
+        let Nearby { near, met, .. } = find_nearby(connection, &compared, Some(own))?;
+        let (adverts, agreements): (Vec<_>, Vec<_>) = met.into_iter().unzip();
         let is_near: HashSet<i64> = near.iter().copied().collect();
         let (near, ruled_out) = adverts.iter().partition(|advert| is_near.contains(advert));
         Ok(Self {
@@ -56,13 +55,9 @@ pub(in crate::placement) fn surroundings(
     fingerprint: &Fingerprint,
     own: Option<i64>,
 ) -> Result<Surroundings> {
-    let met = find_nearby(connection, fingerprint)?.met;
-    let others = met.into_iter().filter(|(advert, _)| Some(*advert) != own);
-    surroundings_of(
-        connection,
-        fingerprint,
-        others.map(|(_, agreements)| agreements),
-    )
+    let others = find_nearby(connection, fingerprint, own)?.met;
+    let agreements = others.into_iter().map(|(_, agreements)| agreements);
+    surroundings_of(connection, fingerprint, agreements)
 }
 
 /// Combines the agreements around an advert with the rates of its portal.

@@ -194,6 +194,29 @@ fn a_missed_merge_is_made_and_the_older_identifier_stays() {
 }
 
 #[test]
+fn adverts_of_a_full_block_stay_with_those_that_arrived_before_them() {
+    let (_folder, listings) = listings();
+    let mut again = advert("b", 1);
+    again["currentPrice"]["value"] = json!(230_000);
+    let home = ingest(&listings, vec![advert("a", 1), again]);
+    assert_eq!(home[0].1, home[1].1);
+    // More adverts of the block than are compared under one key.
+    let others = (0..510).map(|number| {
+        let mut other = advert("c", 1);
+        other["url"] = json!(format!("https://c.example/annonce/{}", 100 + number));
+        other["currentPrice"]["value"] = json!(300_000 + 2_710 * number);
+        other["habitation"]["climate"] = json!({"epcEnergyScore": 250 + number % 90});
+        other
+    });
+    ingest(&listings, others.collect());
+    rebuild(&listings);
+    assert_eq!(
+        shown(&listings, home[0].1),
+        (home[0].1, vec![home[0].0, home[1].0])
+    );
+}
+
+#[test]
 fn what_a_person_decided_stays() {
     let (_folder, listings) = listings();
     let homes = ingest(
