@@ -539,13 +539,14 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
     let mut evidence = apart.evidence.iter();
     assert!(evidence.any(|one| one.about() == "another number"));
     // About 200 m apart: the position shows the address already.
-    let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| Fingerprint {
-        spot: Some(ApproximatePosition {
+    let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| {
+        let mut placed = one;
+        placed.spot = Some(ApproximatePosition {
             lat_e6,
             lon_e6: 2_350_000,
             blur_m: 0,
-        }),
-        ..one
+        });
+        placed
     });
     assert_eq!(
         compare(&here, &there).level(ComparedField::Address),
