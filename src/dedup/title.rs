@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(found(one, other), None, "{one}");
         }
         assert_eq!(
-            found("Studio BEL 15 - 118 €", "Studio BEL 16 - 118 €"),
+            found("Studio Zenith 15 - 118 €", "Studio Zenith 16 - 118 €"),
             Some(TitleDifference::Number)
         );
         // The rent of the title is that of the advert with charges.
