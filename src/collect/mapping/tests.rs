@@ -250,7 +250,7 @@ fn single_columns_are_read_by_the_type_of_their_field() {
     let found = read_with(&fixed, json!({"link": "https://p.example/1", "pro": "oui"}));
     assert_eq!(found.advert["type"], "CLASS_FLAT");
     assert_eq!(found.advert["isPro"], true);
-    assert!(fixed.with_constants([("type", "FLAT")]).is_err());
+    assert!(fixed.with_constants([("type", "YOURTE")]).is_err());
 }
 
 #[test]
@@ -704,4 +704,25 @@ fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
     let row = json!({"url": "https://p.example/1", "Loyer": "850"});
     let found = read_with(&mapping, row);
     assert_eq!(found.advert["currentPrice"]["value"], 850.0);
+}
+
+#[test]
+fn classes_and_offers_of_a_mapped_column_are_read_from_words() {
+    let pairs = [("url", "url"), ("type", "bien"), ("offer.type", "objet")];
+    let mapping = Mapping::of_columns(pairs).unwrap();
+    let read = |bien: &str, objet: &str| {
+        let row = json!({"url": "https://p.example/1", "bien": bien, "objet": objet});
+        read_with(&mapping, row)
+    };
+    for (bien, objet, class, offer) in [
+        ("Appartement", "vente", "CLASS_FLAT", "OFFER_BUY"),
+        ("Maison", "Location", "CLASS_HOUSE", "OFFER_RENT"),
+        ("CLASS_LAND", "OFFER_RENT", "CLASS_LAND", "OFFER_RENT"),
+    ] {
+        let advert = read(bien, objet).advert;
+        assert_eq!(advert["type"], class, "{bien}");
+        assert_eq!(advert["offer"]["type"], offer, "{objet}");
+    }
+    let unread = read("Yourte", "vente");
+    assert_eq!(unread.left_out[0].reason, "cannot be read from column bien");
 }

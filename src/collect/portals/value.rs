@@ -2,7 +2,8 @@
 //! portals and mappings.
 //!
 //! Without `as`, a rule reads by the type of its field: a number for an area, a date for a timestamp, yes or no for a
-//! flag. A value that the contract does not accept for the field counts as missing.
+//! flag, a word such as `Maison` or `vente` for a class or an offer. A value that the contract does not accept for the
+//! field counts as missing.
 
 use std::collections::BTreeMap;
 
@@ -383,7 +384,7 @@ impl ValueRule {
             }
             _ => true,
         };
-        let asks = self.reading == ValueFormat::Words
+        let asks = self.reading == ValueFormat::Words && self.is_reading_named
             || self.field.kind == AdvertFieldKind::Flag && !self.map.is_empty();
         // Two areas of which the second is not larger name no plot.
         let has_no_plot = self.field.name == LAND
@@ -599,6 +600,7 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         FLOOR => return ValueFormat::Floor,
         "currentPrice.value" => return ValueFormat::Amount,
         "habitation.surface.total" | LAND => return ValueFormat::Area,
+        CLASS | OFFER => return ValueFormat::Words,
         _ => {}
     }
     match field.kind {
