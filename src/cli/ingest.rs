@@ -168,14 +168,14 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         .with_identity(portals.identity());
     let counter = MergeCounter::from_now(&listings)?;
     let mut seen = arguments.snapshot.then(|| SnapshotRows::new(&clock));
-    plan.read_all(&sources, &progress, &mut report, |batch, report| {
+    let unended = plan.read_all(&sources, &progress, &mut report, |batch, report| {
         if let Some(seen) = &mut seen {
             seen.add(&batch, &listings);
         }
         ingest(&listings, batch, report)
     })?;
     if let Some(seen) = seen {
-        report.gone(&listings.take_offline_unseen(&seen.finish()?)?);
+        report.gone(&listings.take_offline_unseen(&seen.finish(&unended)?)?);
     }
     let before = counter.adverts_before();
     report.merges(listings.merge_counts_since(counter)?, before);
@@ -359,14 +359,16 @@ impl<'p> ReadingPlan<'p> {
         Ok(fields.names)
     }
 
-    /// Reads all files. Calls `take` with each batch while the next one is read.
+    /// Reads all files. Calls `take` with each batch while the next one is read. Returns the names of the files that may
+    /// be cut off.
     fn read_all(
         &self,
         sources: &[Option<PathBuf>],
         progress: &Progress,
         report: &mut IngestReport,
         mut take: impl FnMut(ConvertedBatch, &mut IngestReport) -> CommandResult,
-    ) -> CommandResult {
+    ) -> Result<Vec<String>, BoxedError> {
+        let mut unended = Vec::new();
         for source in sources {
             let source = source.as_deref();
             let name = name_of(source);
@@ -437,8 +439,11 @@ impl<'p> ReadingPlan<'p> {
                 report.unread(missing.warnings(&unused));
                 report.unread(classes.warning().into_iter().collect());
             }
+            if form.is_unended() {
+                unended.push(name);
+            }
         }
-        Ok(())
+        Ok(unended)
     }
 }
 

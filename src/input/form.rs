@@ -1,5 +1,6 @@
 //! The form of a file, as detected: its containers, encoding, delimiter and decimal mark.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -103,6 +104,7 @@ pub struct SharedForm {
     found: Arc<Mutex<FileForm>>,
     lines: Arc<Mutex<SourceLines>>,
     sheet_lines: Arc<OnceLock<SheetLines>>,
+    is_unended: Arc<AtomicBool>,
 }
 
 impl SharedForm {
@@ -176,6 +178,17 @@ impl SharedForm {
 
     pub(crate) fn set_header_line(&self, line: u64) {
         self.found.lock().header_line = Some(self.sheet_row(line));
+    }
+
+    /// Notes that the last line of a delimited text has no line end.
+    pub fn set_unended(&self) {
+        self.is_unended.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether a delimited text may be cut off, because its last line has no line end. A container that is cut
+    /// off cannot be read.
+    pub fn is_unended(&self) -> bool {
+        self.is_unended.load(Ordering::Relaxed) && self.found.lock().containers.is_empty()
     }
 
     /// Records the decimal mark.

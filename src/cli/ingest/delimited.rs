@@ -1,6 +1,8 @@
 //! Reads the rows of a CSV file with a header as JSON objects of strings, with any delimiter.
 
 use std::io::{BufRead, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::{Map, Value};
 
@@ -44,10 +46,28 @@ impl CsvDialect {
     }
 }
 
+/// Reader that keeps the last byte of its source.
+struct LastByte<R> {
+    inner: R,
+    last: Arc<AtomicU8>,
+}
+
+impl<R: Read> Read for LastByte<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        if let Some(last) = buffer.get(..count).and_then(<[u8]>::last) {
+            self.last.store(*last, Ordering::Relaxed);
+        }
+        Ok(count)
+    }
+}
+
 /// Reads the header and the rows of a CSV file.
 pub struct CsvRows<R> {
-    rows: csv::StringRecordsIntoIter<EvenText<RecordBound<R>>>,
+    rows: csv::StringRecordsIntoIter<EvenText<RecordBound<LastByte<R>>>>,
     ends: RecordEnds,
+    /// The last byte that was read.
+    last: Arc<AtomicU8>,
     header: Vec<String>,
     form: SharedForm,
 }
@@ -60,7 +80,11 @@ impl<R: BufRead> CsvRows<R> {
     pub fn new(mut input: R, dialect: &CsvDialect, form: &SharedForm) -> Result<Self, String> {
         let start = input.fill_buf().map_err(|error| error.to_string())?;
         let splitter = Splitter::new(start, dialect.delimiter, form).trimmed();
-        let (input, ends) = RecordBound::new(input);
+        let last = Arc::default();
+        let (input, ends) = RecordBound::new(LastByte {
+            inner: input,
+            last: Arc::clone(&last),
+        });
         let mut reader = splitter.reader(input);
         let header = reader.headers().map_err(|error| error.to_string())?;
         check_columns(header.len())?;
@@ -68,6 +92,7 @@ impl<R: BufRead> CsvRows<R> {
             header: header.iter().map(str::to_owned).collect(),
             rows: reader.into_records(),
             ends,
+            last,
             form: form.clone(),
         })
     }
@@ -82,7 +107,12 @@ impl<R: Read> Iterator for CsvRows<R> {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let read = self.rows.next()?;
+        let Some(read) = self.rows.next() else {
+            if !matches!(self.last.load(Ordering::Relaxed), b'\n' | b'\r') {
+                self.form.set_unended();
+            }
+            return None;
+        };
         self.ends.mark();
         let cells = match read {
             Ok(cells) => cells,
@@ -164,5 +194,19 @@ mod tests {
         let read = rows(b"url,title\nhttps://p.example/1\nhttps://p.example/2,T3\n");
         let is_read: Vec<bool> = read.iter().map(|line| line.row.is_ok()).collect();
         assert_eq!(is_read, [false, true]);
+    }
+
+    #[test]
+    fn a_last_line_without_a_line_end_is_noted() {
+        for (text, expected) in [
+            ("url;ville\n1;Toulon\n2;Tou", true),
+            ("url;ville\n1;Toulon\n2;Toulon\n", false),
+            ("url;ville\r\n1;Toulon\r\n", false),
+        ] {
+            let input = toise_input::open(text.as_bytes(), TextConversion::Utf8).unwrap();
+            let rows = CsvRows::new(input.reader, &CsvDialect::default(), &input.form).unwrap();
+            assert!(rows.count() > 0);
+            assert_eq!(input.form.is_unended(), expected, "{text}");
+        }
     }
 }
