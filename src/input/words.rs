@@ -37,12 +37,14 @@ pub const DWELLING_WORDS: [(&str, AssetClass); 17] = [
     ("house", AssetClass::House),
 ];
 /// Words for other classes, in lower case without accents.
-pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 15] = [
+pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 18] = [
     ("terrain", AssetClass::Land),
     ("terrains", AssetClass::Land),
     ("parcelle", AssetClass::Land),
     ("parking", AssetClass::Parking),
+    ("parkings", AssetClass::Parking),
     ("garage", AssetClass::Parking),
+    ("garages", AssetClass::Parking),
     ("box", AssetClass::Parking),
     ("stationnement", AssetClass::Parking),
     ("bureau", AssetClass::Office),
@@ -52,6 +54,7 @@ pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 15] = [
     ("local", AssetClass::Premises),
     ("entrepot", AssetClass::Premises),
     ("immeuble", AssetClass::Building),
+    ("immeubles", AssetClass::Building),
     ("chambre", AssetClass::Room),
 ];
 /// A class at the beginning of a text that may also begin the name of a town.
@@ -76,7 +79,7 @@ pub const CLASS_PHRASES: [([&str; 2], AssetClass); 7] = [
     (["institut", "beaute"], AssetClass::Shop),
 ];
 /// Words that name a class in a cell of classes, but may mean something else in a longer text.
-const CELL_WORDS: [(&str, AssetClass); 15] = [
+const CELL_WORDS: [(&str, AssetClass); 12] = [
     ("app", AssetClass::Flat),
     ("appt", AssetClass::Flat),
     ("appts", AssetClass::Flat),
@@ -85,10 +88,7 @@ const CELL_WORDS: [(&str, AssetClass); 15] = [
     ("chalet", AssetClass::House),
     ("villas", AssetClass::House),
     ("pavillons", AssetClass::House),
-    ("parkings", AssetClass::Parking),
-    ("garages", AssetClass::Parking),
     ("locaux", AssetClass::Premises),
-    ("immeubles", AssetClass::Building),
     ("land", AssetClass::Land),
     ("office", AssetClass::Office),
     ("building", AssetClass::Building),

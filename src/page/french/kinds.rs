@@ -29,14 +29,15 @@ const OFFERS: [(&[&str], &str); 5] = [
 ];
 
 /// Words that may precede the class at the beginning of a text.
-const LEADING: [&str; 14] = [
-    "un", "une", "au", "de", "du", "des", "beau", "belle", "grand", "grande", "joli", "place",
-    "places", "emplacement",
+const LEADING: [&str; 28] = [
+    "un", "une", "deux", "trois", "quatre", "au", "de", "du", "des", "bel", "beau", "beaux",
+    "belle", "grand", "grands", "grande", "joli", "petit", "petite", "superbe", "magnifique",
+    "charmant", "charmante", "rare", "exceptionnel", "place", "places", "emplacement",
 ];
 /// Words that may be between a dwelling and the word that joins it to the text before it.
-const BETWEEN: [&str; 14] = [
-    "un", "une", "le", "la", "les", "l", "L", "ce", "cette", "bel", "beau", "belle", "grand",
-    "grande",
+const BETWEEN: [&str; 19] = [
+    "un", "une", "deux", "trois", "quatre", "cinq", "six", "le", "la", "les", "l", "L", "ce",
+    "cette", "bel", "beau", "belle", "grand", "grande",
 ];
 /// Words that join a dwelling to what is sold: `Immeuble de 6 appartements`, `Parking près de la maison de quartier`.
 const JOINING: [&str; 11] = [
@@ -376,6 +377,12 @@ mod tests {
             "CLASS_FLAT | Bar-le-Duc T3 65 m²",
             "CLASS_SHOP | Bar sur la place",
             "none | Cave à vendre dans un bel immeuble",
+            "CLASS_BUILDING | Superbe immeuble de 3 appartements",
+            "CLASS_BUILDING | Immeuble comprenant trois appartements",
+            "CLASS_FLAT | Appartement dans un immeuble de 3 appartements",
+            "CLASS_PARKING | Deux parkings",
+            "CLASS_PARKING | 3 garages",
+            "CLASS_FLAT | Superbe appartement avec 2 garages",
         ] {
             let (expected, text) = case.split_once(" | ").unwrap();
             assert_eq!(class(&tokens(text)).unwrap_or("none"), expected, "{text}");
