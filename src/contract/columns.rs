@@ -58,7 +58,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("url", "url lien link href url_annonce lien_annonce annonce_url property_url listing_url ad_url source_url detail_url page_url permalink urls"),
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
-        texte_annonce text_annonce texte_de_l_annonce"),
+        texte_annonce text_annonce texte_de_l_annonce texte_web"),
     ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
@@ -66,7 +66,7 @@ const MEANINGS: &[(&str, &str)] = &[
     (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
         prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \
-        prix_annonce"),
+        prix_annonce listing_price"),
     (RENT, "loyer rent loyer_mensuel monthly_rent rent_per_month loyer_cc loyer_charges_comprises loyer_mensuel_cc \
         loyer_ttc loyer_total loyer_eur rent_eur loyer_euros loyer_mensuel_eur prix_loyer montant_loyer montant_du_loyer \
         loyer_affiche loyer_hc loyer_hors_charges loyer_mensuel_hc rent_price rent_amount rental_price"),
@@ -75,11 +75,11 @@ const MEANINGS: &[(&str, &str)] = &[
         surface_reelle_bati surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area \
         property_size surface_area square_meters m2 sqm metre_carre metres_carres living_space habitable_area \
         superficie_habitable surf_hab surf_habitable surf surface_hab surface_carrez surface_loi_carrez surf_carrez \
-        superficie_carrez carrez loi_carrez surface_bien surface_logement square"),
-    ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size land_plot_surface"),
+        superficie_carrez carrez loi_carrez surface_bien surface_logement square total_area"),
+    ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size land_plot_surface lot_size lot_area"),
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
-        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales"),
+        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
         bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \

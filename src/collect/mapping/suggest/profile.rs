@@ -68,6 +68,8 @@ pub struct ColumnProfile {
     pub filled: usize,
     /// Distinct values.
     pub distinct: usize,
+    /// Characters of all its values.
+    pub chars: usize,
     /// The first distinct values, each on one line.
     pub samples: Vec<String>,
     /// Whether every value is the URL of a page, not of a picture.
@@ -89,6 +91,7 @@ impl ColumnProfile {
             is_nameable: RowPath::parse(&path).is_ok(),
             filled: 0,
             distinct: 0,
+            chars: 0,
             samples: Vec::new(),
             is_pages: true,
             is_files: is_named_after(&path, &FILE_NAMES),
@@ -214,6 +217,7 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
+        profile.chars += text.chars().count();
         profile.is_pages &= is_page(&text);
         files += usize::from(is_file(&text));
         let unknown = UNKNOWN.iter().find(|unknown| **unknown == text.trim());

@@ -708,3 +708,19 @@ fn the_title_is_the_column_whose_values_differ() {
     assert_eq!(read[1]["type"], "CLASS_FLAT", "{text}");
     assert_eq!(read[1]["offer"]["type"], "OFFER_RENT", "{text}");
 }
+
+#[test]
+fn areas_and_rooms_are_not_taken_from_long_texts() {
+    let text = "Villa de plain-pied, au calme, proche des commerces et des écoles, avec garage, piscine et pool \
+                house, sur un beau terrain arboré de 3018 m², à rénover";
+    let csv = |header: &str, area: [&str; 3]| {
+        let rows = area.map(|area| format!("A{area};{area};{text};{area}000;83000"));
+        format!("Réf;{header};Notes;Prix;cp\n{}", rows.join("\n"))
+    };
+    let (read, text) = suggested("agence", &csv("totalarea", ["240", "139", "176"]));
+    let areas = all(&read, "/habitation/surface/total");
+    assert_eq!(json!(areas), json!([240.0, 139.0, 176.0]), "{text}");
+    let (read, text) = suggested("agence", &csv("X1", ["240", "139", "176"]));
+    let areas = all(&read, "/habitation/surface/total");
+    assert_eq!(areas, [Value::Null, Value::Null, Value::Null], "{text}");
+}

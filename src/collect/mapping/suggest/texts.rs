@@ -11,6 +11,9 @@ const MEASURES: [&str; 3] = [SURFACE, "habitation.roomCount", "habitation.bedroo
 const WORD_LETTERS_MIN: usize = 4;
 /// Minimum number of such words in a text.
 const TEXT_WORDS_MIN: usize = 2;
+/// Mean characters of the values of a column from which they are descriptions. These name the areas of plots and
+/// neighbours too, so their rules are never sure.
+const DESCRIPTION_CHARS_MIN: usize = 120;
 /// Minimum share of such texts among the shown values of a column of texts.
 const TEXTS_MIN: f64 = 0.5;
 
@@ -28,7 +31,8 @@ impl Sampled<'_> {
         };
         let named = self.of("title").into_iter().chain(self.of("type"));
         let unread = self.columns.iter().filter(is_unread);
-        let columns: Vec<&ColumnProfile> = named.chain(unread).collect();
+        let (long, short): (Vec<_>, Vec<_>) = unread.partition(|column| is_description(column));
+        let columns: Vec<&ColumnProfile> = named.chain(short).chain(long).collect();
         let mut all = Vec::new();
         for field in MEASURES.into_iter().filter(|field| !is_sure(drafts, field)) {
             let mut found = Vec::new();
@@ -40,11 +44,24 @@ impl Sampled<'_> {
                 let draft = Draft::new(field).from(&[&column.path]);
                 let draft = draft.with("as", "words");
                 self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut found);
+                if column.meaning.is_none()
+                    && is_description(column)
+                    && let Some(draft) = found.last_mut()
+                    && draft.columns == [column.path.as_str()]
+                {
+                    draft.confidence = 0.0;
+                    draft.reason = "A long text may name other areas and rooms too.".into();
+                }
             }
             all.extend(found);
         }
         all
     }
+}
+
+/// Returns whether the values of a column are as long as descriptions.
+fn is_description(column: &ColumnProfile) -> bool {
+    column.chars >= DESCRIPTION_CHARS_MIN * column.filled.max(1)
 }
 
 /// Returns whether most values of a column are texts of several words.
