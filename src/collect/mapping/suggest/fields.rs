@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
-use super::units::{NamedUnit, means_without_unit, named_unit};
+use super::units::{NamedUnit, is_yearly_rent, means_without_unit, named_unit};
 use toise_contract::columns::{IDENTIFIER, OFFER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
@@ -105,6 +105,8 @@ const OTHER_VALUES: [&str; 53] = [
     "semaine", "nuit", "jour", "travaux", "achat", "revient", "reserve", "potentiel", "eau",
     "jointes", "chambre", "cadastrale", "constructible", "sous", "sol", "veranda", "loggia", "lot",
 ];
+/// Months of a year.
+const MONTHS: f64 = 12.0;
 /// Minimum share of its values that a column must read whose name is known only in part.
 const WHOLE_MIN: f64 = 0.99;
 /// Words for classes that the `words` conversion does not know.
@@ -338,6 +340,10 @@ impl Sampled<'_> {
         let unit = named_unit(column, field);
         if let NamedUnit::Times(factor) = unit {
             draft = draft.with_line(&format!("scale = {factor}"));
+        } else if field == PRICE && is_yearly_rent(&column.path) {
+            draft = draft
+                .with_line(&format!("scale = {}", 1.0 / MONTHS))
+                .because("The rent of a year; a twelfth is the rent of a month.");
         }
         if reading == Some("amount")
             && let Some(sign) = decimal(&column.samples)

@@ -250,6 +250,10 @@ fn a_unit_in_the_name_of_a_column_is_converted_or_the_rule_is_not_sure() {
         assert!(advert["currentPrice"]["value"].is_null(), "{text}");
         assert!(text.contains("# MISSING currentPrice.value"), "{text}");
     }
+    let (_, text) = of("loyer annuel", ["9600", "12000", "10800"]);
+    let yearly = "#as = \"amount\"\n#scale = 0.08333333333333333\n";
+    assert!(text.contains(yearly), "{text}");
+    assert!(text.contains("# The rent of a year"), "{text}");
 }
 
 #[test]

@@ -24,6 +24,10 @@ const AREAS: [(&str, u32); 5] = [
     ("hectare", 10_000),
     ("hectares", 10_000),
 ];
+/// Words that make a rent that of a year.
+const YEARLY: [&str; 6] = ["annuel", "annuelle", "annual", "yearly", "year", "an"];
+/// Words for a rent.
+const RENTS: [&str; 3] = ["loyer", "loyers", "rent"];
 /// Words before a unit.
 const BEFORE_UNITS: [&str; 2] = ["en", "in"];
 
@@ -97,6 +101,13 @@ pub(super) fn named_unit(column: &ColumnProfile, field: &str) -> NamedUnit {
     } else {
         NamedUnit::Times(factor)
     }
+}
+
+/// Returns whether a column's name is that of the rent of a year: `Loyer annuel`, `rent_per_year`.
+pub(super) fn is_yearly_rent(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let has = |wanted: &[&str]| words(&name).any(|word| wanted.contains(&word));
+    has(&YEARLY) && has(&RENTS)
 }
 
 /// Returns whether a column's name has a unit that can be converted to that of a field, and no other unit.
