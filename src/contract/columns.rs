@@ -111,16 +111,16 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasDigicode", "digicode has_digicode"),
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
-    (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
+    (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post code_postal_ban"),
     (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality commune_nom ville_nom \
         nom_de_la_commune nom_de_commune nom_de_la_ville libelle_commune lib_commune libelle_ville lib_ville localite \
         nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
-        acheminement bureau_distributeur bureau_distrib"),
-    ("location.inseeCode", "code_insee insee insee_code code_commune"),
+        acheminement bureau_distributeur bureau_distrib nom_commune_ban"),
+    ("location.inseeCode", "code_insee insee insee_code code_commune code_insee_ban"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
-        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr"),
+        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
         num n no number"),
@@ -507,6 +507,8 @@ mod tests {
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
         assert_eq!(columns("adresse;Localité"), [0, 1]);
+        let dpe = "numero_dpe;code_insee_ban;nom_commune_ban;adresse_ban;code_postal_ban";
+        assert_eq!(columns(dpe), [3, 4, 2]);
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
         assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
