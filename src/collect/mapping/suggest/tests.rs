@@ -708,3 +708,17 @@ fn the_title_is_the_column_whose_values_differ() {
     assert_eq!(read[1]["type"], "CLASS_FLAT", "{text}");
     assert_eq!(read[1]["offer"]["type"], "OFFER_RENT", "{text}");
 }
+
+#[test]
+fn the_title_of_a_plan_or_the_text_of_a_picture_is_not_that_of_the_advert() {
+    let rows = ["Vue sur le port", "Dernier étage au calme"].map(|title| {
+        json!({"reference": title, "titre_fr": title, "floorplan": {"title": format!("Plan {title}")},
+            "photo": {"description": "Séjour"}, "prix": 245_000, "code_postal": "46600"})
+    });
+    let file = json_file("agence", rows);
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    let text = &suggestion.text;
+    assert_eq!(read[1]["title"], "Dernier étage au calme", "{text}");
+    assert_eq!(read[1].get("description"), None, "{text}");
+}
