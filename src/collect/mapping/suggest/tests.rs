@@ -722,3 +722,16 @@ fn the_title_of_a_plan_or_the_text_of_a_picture_is_not_that_of_the_advert() {
     assert_eq!(read[1]["title"], "Dernier étage au calme", "{text}");
     assert_eq!(read[1].get("description"), None, "{text}");
 }
+
+#[test]
+fn a_place_that_is_the_name_of_a_town_alone_gives_the_town() {
+    let (read, text) = suggested(
+        "agence",
+        "reference;type;prix;localisation
+         A1;Maison;245000;Toulon
+         A2;Maison;190000;Mende",
+    );
+    let cities = all(&read, "/location/city");
+    assert_eq!(json!(cities), json!(["Toulon", "Mende"]), "{text}");
+    assert!(!text.contains("MISSING location"), "{text}");
+}
