@@ -56,9 +56,9 @@ pub const LONGITUDE: &str = "location.locationCoordinate.location[0]";
 #[rustfmt::skip]
 const MEANINGS: &[(&str, &str)] = &[
     ("url", "url lien link href url_annonce lien_annonce annonce_url property_url listing_url ad_url source_url detail_url page_url permalink urls"),
-    ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name"),
+    ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name titre_fr title_fr"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
-        texte_annonce text_annonce texte_de_l_annonce texte_web"),
+        texte_annonce text_annonce texte_de_l_annonce texte_web description_fr texte_fr"),
     ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
@@ -81,7 +81,7 @@ const MEANINGS: &[(&str, &str)] = &[
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
         nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
-        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count"),
+        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
     ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor etage_n \
@@ -91,11 +91,13 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.propertyCondition.constructionYear", "annee_construction annee_de_construction building_year construction_year year_built build_year"),
     ("habitation.climate.epcEnergy", "dpe classe_energie classe_dpe dpe_classe lettre_dpe etiquette_dpe epc epc_energy energy_class \
         energy_rate energy_rating energy_label classe_energetique cat_energie categorie_energie dpe_classe_active dpe_letter \
-        dpe_lettre"),
+        dpe_lettre dpe_etiquette_conso etiquette_conso dpe_etiquette_energie etiquette_energie"),
     ("habitation.climate.epcClimate", "ges classe_ges ges_classe lettre_ges etiquette_ges gaz_effet_serre epc_climate climate_class \
-        greenhouse_rate ghg_class ghg ges_lit ges_classe_active ges_letter ges_lettre"),
-    ("habitation.climate.epcEnergyScore", "consommation_energie dpe_valeur valeur_dpe energy_value energy_consumption epc_energy_score"),
-    ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score"),
+        greenhouse_rate ghg_class ghg ges_lit ges_classe_active ges_letter ges_lettre \
+        dpe_etiquette_ges"),
+    ("habitation.climate.epcEnergyScore", "consommation_energie dpe_valeur valeur_dpe energy_value energy_consumption epc_energy_score \
+        dpe_valeur_conso valeur_conso"),
+    ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score dpe_valeur_ges"),
     ("habitation.characteristics.hasLift", "ascenseur elevator lift has_lift has_elevator"),
     ("habitation.characteristics.hasBalcony", "balcon balcony has_balcony"),
     ("habitation.characteristics.hasTerrace", "terrasse terrace has_terrace"),
@@ -109,16 +111,16 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.characteristics.hasDigicode", "digicode has_digicode"),
     ("habitation.characteristics.hasAlarm", "alarme alarm has_alarm"),
     ("habitation.characteristics.hasFireplace", "cheminee fireplace has_fireplace"),
-    (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post"),
+    (POSTAL_CODE, "code_postal cp postal_code postcode zipcode zip code_post code_postal_ban"),
     (CITY, "ville city commune nom_commune nom_ville ville_reelle town city_name municipality commune_nom ville_nom \
         nom_de_la_commune nom_de_commune nom_de_la_ville libelle_commune lib_commune libelle_ville lib_ville localite \
         nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
-        acheminement bureau_distributeur bureau_distrib"),
-    ("location.inseeCode", "code_insee insee insee_code code_commune"),
+        acheminement bureau_distributeur bureau_distrib nom_commune_ban"),
+    ("location.inseeCode", "code_insee insee insee_code code_commune code_insee_ban"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
-        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr"),
+        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
         num n no number"),
@@ -437,6 +439,11 @@ mod tests {
             ("dpe_classe_active", "habitation.climate.epcEnergy"),
             ("ges_classe_active", "habitation.climate.epcClimate"),
             ("dpe_letter", "habitation.climate.epcEnergy"),
+            ("dpe_etiquette_conso", "habitation.climate.epcEnergy"),
+            ("dpe_valeur_conso", "habitation.climate.epcEnergyScore"),
+            ("dpe_etiquette_ges", "habitation.climate.epcClimate"),
+            ("dpe_valeur_ges", "habitation.climate.epcClimateScore"),
+            ("Nb ch.", "habitation.bedroomCount"),
             ("conseiller_nom_complet", "seller.name"),
             ("agent_name", "seller.name"),
         ] {
@@ -500,6 +507,8 @@ mod tests {
         assert_eq!(columns(dvf), [2, 1, 3, 4, 5]);
         assert_eq!(columns("numero;rep;type_voie;voie;ville"), [0, 1, 2, 3, 4]);
         assert_eq!(columns("adresse;Localité"), [0, 1]);
+        let dpe = "numero_dpe;code_insee_ban;nom_commune_ban;adresse_ban;code_postal_ban";
+        assert_eq!(columns(dpe), [3, 4, 2]);
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
         assert_eq!(columns("N°;Rue"), [0; 0], "no town");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");

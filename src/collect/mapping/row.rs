@@ -218,9 +218,15 @@ fn named_currency(fields: &Row) -> Option<&str> {
     })
 }
 
-/// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`; any other value itself. A
-/// number in ares or hectares is returned with its unit: `<terrain unit="ha">1.2</terrain>` is `1.2 ha`.
+/// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`, or the texts of a list of
+/// such elements; any other value itself. A number in ares or hectares is returned with its unit: `<terrain unit="ha">1.2</terrain>` is `1.2 ha`.
 fn own_text(value: &Value) -> Cow<'_, Value> {
+    if let Value::Array(items) = value
+        && items.iter().any(|item| element_text(item).is_some())
+    {
+        let texts = items.iter().map(|item| own_text(item).into_owned());
+        return Cow::Owned(Value::Array(texts.collect()));
+    }
     let Some((fields, text)) = element_text(value) else {
         return Cow::Borrowed(value);
     };
@@ -267,6 +273,8 @@ pub(super) fn walk<'v>(value: Cow<'v, Value>, steps: &[RowStep], found: &mut Vec
         let is_json = text.trim_start().starts_with(['{', '[']);
         if let Some(read) = is_json.then(|| serde_json::from_str(text).ok()).flatten() {
             walk(Cow::Owned(read), steps, found);
+        } else if rest.is_empty() && matches!(step, RowStep::Every | RowStep::Item(0)) {
+            found.push(value);
         }
         return;
     }
@@ -302,6 +310,10 @@ fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
         (RowStep::Key(key), Value::Array(items)) => {
             items.iter().filter_map(|item| item.get(key)).collect()
         }
+        // Of a single XML element, the parser makes no list.
+        (RowStep::Every | RowStep::Item(0), Value::Object(_)) if element_text(value).is_some() => {
+            vec![value]
+        }
         (RowStep::Item(index), Value::Array(items)) => items.get(*index).into_iter().collect(),
         (RowStep::Every, Value::Array(items)) => items.iter().collect(),
         (RowStep::Every, Value::Object(fields)) => fields.values().collect(),
@@ -335,6 +347,8 @@ mod tests {
         let row = json!({
             "prix": "250000", "location.city": "Lyon", "location": {"lat": 45.7, "city": "Paris"},
             "attributes": [{"key": "rooms", "value": "3"}, {"key": "square", "value": "61"}],
+            "photos": {"photo": {"ordre": "1", "text": "a"}},
+            "plans": {"plan": "a"}, "vues": {"vue": [{"ordre": "1", "text": "a"}, {"ordre": "2", "text": "b"}]},
             "images": [{"url": "a"}, {"url": "b"}], "raw": "{\"ad\": {\"price\": [7]}}",
             "css-1": "x", "css-2": "y",
             "terrain": {"unit": "ha", "text": "1.2"}, "pre": {"unit": "ha", "text": "1.2 ha"}, "jardin": {"uom": "m2",
@@ -359,6 +373,11 @@ mod tests {
             ("loyer.devise", json!(["EUR"])),
             ("bien.prix", json!(["245000"])),
             ("images[7].url", json!([])),
+            ("photos.photo[*]", json!(["a"])),
+            ("photos.photo[0]", json!(["a"])),
+            ("plans.plan[*]", json!(["a"])),
+            ("vues.vue[*]", json!(["a", "b"])),
+            ("vues.vue", json!([["a", "b"]])),
         ] {
             assert_eq!(json!(find(path, &row)), values, "{path}");
         }

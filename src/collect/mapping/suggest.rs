@@ -183,7 +183,7 @@ const NEEDED: [(&str, &[&str], &str); 5] = [
     (
         "currentPrice.value",
         &["currentPrice.value"],
-        "no column is certain to be the price: all adverts would have a price on request. Name it: --map \
+        "no column is certain to be the price, and without a rule for it new adverts are rejected. Name it: --map \
          currentPrice.value=COLUMN",
     ),
     (

@@ -128,6 +128,38 @@ fn a_bouquet_alone_is_a_price() {
 }
 
 #[test]
+fn a_yearly_or_weekly_rent_and_a_range_are_no_price() {
+    let price = |text: &str| cell("currentPrice.value", text);
+    for text in [
+        "15 000 €/an",
+        "18 500 € HT HC/an",
+        "18 500 € HT/an (50 m²)",
+        "450 € / semaine",
+        "2 500 € par nuit",
+        "Loyer annuel : 15 000 €",
+        "de 1.1M à 1.7M €",
+        "3 000 000 € à 10 000 000 €",
+        "De 250 000 à 300 000 €",
+        "250 k€ - 300 k€",
+        "entre 250 000 € et 300 000 €",
+    ] {
+        assert_eq!(price(text), None, "{text}");
+    }
+    for (text, expected) in [
+        ("850 €/mois", 850.0),
+        ("850 € par mois", 850.0),
+        ("850 € CC/mois", 850.0),
+        ("850 €/mois, 10 200 €/an", 850.0),
+        ("245 000 € - 65 m²", 245_000.0),
+        ("245 000 € (charges 1 200 €/an)", 245_000.0),
+    ] {
+        assert_eq!(price(text), Some(expected), "{text}");
+    }
+    let charges = cell("charges.yearlyRentalFees", "600 €/an");
+    assert_eq!(charges, Some(600.0));
+}
+
+#[test]
 fn urls_lose_parts_that_do_not_identify() {
     let portals = portals(PORTAL).unwrap();
     let canonical = portals.canonical("https://annonces.portail.example/12?from=home&id=3#x");

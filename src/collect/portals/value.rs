@@ -31,6 +31,8 @@ const SEPARATOR: &str = "|";
 const CLASS: &str = "type";
 /// Maximum words of a cell of classes.
 const CELL_WORDS_MAX: usize = 3;
+/// Field of the price.
+const PRICE: &str = "currentPrice.value";
 /// Field of the plot.
 const LAND: &str = "land.surface";
 /// Field of the storey.
@@ -280,7 +282,8 @@ impl ValueRule {
 
     /// Returns the amount in a text with other words, if it has a single one. Only an amount per area may have an area as its unit.
     fn amount_with_words(&self, text: &str) -> Option<f64> {
-        if has_no_single_price(text) || french::names_other_currency(text) {
+        let is_other_rent = self.field.name == PRICE && french::names_other_period(text);
+        if is_other_rent || has_no_single_price(text) || french::names_other_currency(text) {
             None
         } else if self.field.name.ends_with(PER_AREA) {
             french::single_number(text)
@@ -598,7 +601,7 @@ fn usual_reading(field: &AdvertField) -> ValueFormat {
         "habitation.climate.epcEnergy" => return ValueFormat::EnergyClass,
         "habitation.climate.epcClimate" => return ValueFormat::ClimateClass,
         FLOOR => return ValueFormat::Floor,
-        "currentPrice.value" => return ValueFormat::Amount,
+        PRICE => return ValueFormat::Amount,
         "habitation.surface.total" | LAND => return ValueFormat::Area,
         CLASS | OFFER => return ValueFormat::Words,
         _ => {}

@@ -188,21 +188,22 @@ const COUNTED: [&str; 15] = [
 /// Returns the price or rent in a text that names one, otherwise its only number.
 pub fn amount(text: &str) -> Option<f64> {
     let tokens = tokens(text);
-    // `2 450 €/m²` is no price of a home, and `245 000 à 260 000 €` is two.
+    // `2 450 €/m²` is no price of a home.
     let is_by_area = tokens.windows(2).any(|pair| {
         let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is("par");
         is_of && pair[1].is_any(&["m2", "m"])
     });
-    let is_range = tokens.windows(3).any(|three| {
-        let is_to = matches!(three[1], Token::Sign('-')) || three[1].is("a");
-        is_to && three[0].number().is_some() && three[2].number().is_some()
-    });
     let is_alone = only_number(&tokens).is_some();
-    if is_range || is_by_area && is_alone || has_other_currency(&tokens) {
+    if money::has_range(&tokens) || is_by_area && is_alone || has_other_currency(&tokens) {
         return None;
     }
     let said = prices(&tokens).first().copied();
     said.or_else(|| only_measure(&tokens))
+}
+
+/// Returns whether the amount in a text is paid neither once nor every month: `15 000 € HC/an`, `450 € par semaine`.
+pub fn names_other_period(text: &str) -> bool {
+    money::has_other_period(&tokens(text))
 }
 
 /// Returns whether a text names a currency other than the euro: `450 000 CHF`, `1,6 MF`.

@@ -56,6 +56,19 @@ const OTHER: [&str; 27] = [
     "commission", "hors", "budget",
 ];
 
+/// Words between a number and the end of its amount, besides the sign of the euro.
+const AMOUNT_UNITS: [&str; 14] = [
+    "eur", "euro", "euros", "k", "K", "M", "keur", "million", "millions", "fai", "hai", "ht", "hc",
+    "cc",
+];
+/// Periods of payment other than a month.
+const OTHER_PERIODS: [&str; 12] = [
+    "an", "ans", "annee", "semaine", "semaines", "sem", "jour", "jours", "nuit", "nuits", "nuitee",
+    "trimestre",
+];
+/// Words for amounts that are paid in such a period.
+const PERIODICAL: [&str; 5] = ["annuel", "annuels", "annuelle", "annuelles", "hebdomadaire"];
+
 /// Returns all amounts in a text that have one of these meanings, in order.
 pub fn amounts(tokens: &[Token]) -> impl Iterator<Item = Amount> + '_ {
     (0..tokens.len()).filter_map(|place| amount(tokens, place))
@@ -68,6 +81,51 @@ pub fn is_on_request(tokens: &[Token]) -> bool {
             || three[0].is("prix") && three[1..].iter().any(|token| token.is("nous"))
             || three[0].is("nous") && three[1].is("consulter")
     })
+}
+
+/// Returns whether a text has two amounts as the ends of a range: `245 000 à 260 000 €`, `1,1 M€ à 1,7 M€`.
+pub fn has_range(tokens: &[Token]) -> bool {
+    let is_unit = |token: &&Token| matches!(token, Token::Sign('€')) || token.is_any(&AMOUNT_UNITS);
+    let units = |rest: &[Token]| rest.iter().take_while(is_unit).count();
+    let is_between = tokens.iter().any(|token| token.is("entre"));
+    (0..tokens.len()).any(|place| {
+        let rest = &tokens[place + 1..];
+        let first = units(rest);
+        let [sign, second, after @ ..] = &rest[first..] else {
+            return false;
+        };
+        if tokens[place].number().is_none() || second.number().is_none() {
+            return false;
+        }
+        let is_to = sign.is_any(&["a", "A"]) || is_between && sign.is("et");
+        let is_dash = matches!(sign, Token::Sign('-' | '–' | '—'));
+        let last = units(after);
+        // In `245 000 € - 65 m²` the dash separates two values.
+        let is_end = last > 0 && (is_to || last == after.len());
+        (is_to || is_dash) && (first == 0 || is_end)
+    })
+}
+
+/// Returns whether the first amount in a text is paid every year, week or day and no monthly amount is beside it.
+pub fn has_other_period(tokens: &[Token]) -> bool {
+    let Some(place) = tokens.iter().position(|token| token.number().is_some()) else {
+        return false;
+    };
+    let (before, rest) = (&tokens[..place], &tokens[place + 1..]);
+    let next = rest.iter().position(|token| token.number().is_some());
+    let after = &rest[..next.unwrap_or(rest.len())];
+    let is_every = |pair: &[Token]| {
+        let is_of = matches!(pair[0], Token::Sign('/')) || pair[0].is_any(&["par", "la"]);
+        is_of && pair[1].is_any(&OTHER_PERIODS)
+    };
+    // Words after it are about this amount only if there is no other: `245 000 €, rendement annuel 5 %`.
+    let adjectives = [before, if next.is_none() { after } else { &[] }];
+    let is_adjective = |token: &Token| token.is_any(&PERIODICAL);
+    let is_monthly = after
+        .iter()
+        .any(|token| token.is_any(&["mois", "mensuel", "mensuels"]));
+    !is_monthly
+        && (after.windows(2).any(is_every) || adjectives.into_iter().flatten().any(is_adjective))
 }
 
 fn amount(tokens: &[Token], place: usize) -> Option<Amount> {

@@ -69,6 +69,16 @@ impl Sampled<'_> {
                 .with("as", "words");
             self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut cities);
         }
+        // A place may be the name of a town alone, which is not sure in a text.
+        for column in self.of(PLACE) {
+            let draft = Draft::new("location.city").from(&[&column.path]);
+            let draft = draft.with("pattern", TOWN);
+            let mut draft = draft.tried(self.rows, column.filled, 1.0);
+            draft.confidence = self.towns(&draft) as f64 / column.filled.max(1) as f64;
+            if draft.is_sure() {
+                self.push_if_it_adds(draft, &mut cities);
+            }
+        }
         drafts.extend(cities);
         drafts.extend(self.plain("location.department", None));
         drafts.extend(self.address());

@@ -34,6 +34,10 @@ const FILE_NAMES: [&str; 12] = [
 const OTHER_NAMES: [&str; 9] = [
     "agence", "agency", "agent", "seller", "vendeur", "contact", "publisher", "owner", "author",
 ];
+/// Beginnings of the names of keys that hold a part of the advert or of its page.
+const PART_NAMES: [&str; 3] = ["plan", "seo", "breadcrumb"];
+/// Fields of texts about the whole advert.
+const TEXTS: [&str; 2] = ["title", "description"];
 /// Ends of addresses of files.
 const FILE_ENDS: [&str; 9] = [
     ".jpg", ".jpeg", ".png", ".webp", ".gif", ".avif", ".svg", ".pdf", ".mp4",
@@ -101,12 +105,20 @@ impl ColumnProfile {
     }
 
     /// Returns whether the column has this meaning by the table of names, is filled and can be named by a rule. The
-    /// address of a picture is not that of an advert.
+    /// address of a picture is not that of an advert, and the title of a plan or an agency is not its title.
     pub fn means(&self, field: &str) -> bool {
         self.is_nameable
             && (field != "url" || !self.is_files)
+            && !(TEXTS.contains(&field) && self.is_inside_other())
             && self.filled > 0
             && self.meaning.is_some_and(|found| found.field == field)
+    }
+
+    /// Returns whether the column is a key of an object that is not the advert, such as a picture or an agency.
+    fn is_inside_other(&self) -> bool {
+        let mut names = [&FILE_NAMES[..], &OTHER_NAMES, &PART_NAMES].into_iter();
+        let parent = self.path.rsplit_once('.').map(|(parent, _)| parent);
+        parent.is_some_and(|parent| names.any(|names| is_named_after(parent, names)))
     }
 
     /// Returns whether the column may hold the address of the page of the advert.

@@ -728,3 +728,30 @@ fn areas_and_rooms_are_not_taken_from_long_texts() {
     let areas = all(&read, "/habitation/surface/total");
     assert_eq!(areas, [Value::Null, Value::Null, Value::Null], "{text}");
 }
+
+#[test]
+fn the_title_of_a_plan_or_the_text_of_a_picture_is_not_that_of_the_advert() {
+    let rows = ["Vue sur le port", "Dernier étage au calme"].map(|title| {
+        json!({"reference": title, "titre_fr": title, "floorplan": {"title": format!("Plan {title}")},
+            "photo": {"description": "Séjour"}, "prix": 245_000, "code_postal": "46600"})
+    });
+    let file = json_file("agence", rows);
+    let suggestion = file.suggest().unwrap();
+    let read = adverts(&file, &suggestion);
+    let text = &suggestion.text;
+    assert_eq!(read[1]["title"], "Dernier étage au calme", "{text}");
+    assert_eq!(read[1].get("description"), None, "{text}");
+}
+
+#[test]
+fn a_place_that_is_the_name_of_a_town_alone_gives_the_town() {
+    let (read, text) = suggested(
+        "agence",
+        "reference;type;prix;localisation
+         A1;Maison;245000;Toulon
+         A2;Maison;190000;Mende",
+    );
+    let cities = all(&read, "/location/city");
+    assert_eq!(json!(cities), json!(["Toulon", "Mende"]), "{text}");
+    assert!(!text.contains("MISSING location"), "{text}");
+}
