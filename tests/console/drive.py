@@ -617,21 +617,6 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(results.get_by_role("heading", level=2)).to_contain_text("onerror", timeout=WAIT_MS)
     assert page.evaluate("window.broken") is None, "a script of an advert ran"
 
-    # Two quarters of a market are compared. Choosing one of them for the other exchanges the two.
-    most = """select place from market where level = 'department' and period_type = 'quarter' and priced_sales >= 10
-        group by 1 having count(distinct period) > 4 order by sum(priced_sales) desc, 1 limit 1"""
-    most = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": most})["data"][0]["place"]
-    page.goto(f"{address}/console/#/map?place={most}")
-    quarters = page.get_by_role("region", name="Two quarters compared")
-    earlier, later = quarters.get_by_label("Earlier quarter"), quarters.get_by_label("Later quarter")
-    expect(quarters.get_by_role("row", name=re.compile("^Sales"))).to_contain_text("%", timeout=WAIT_MS)
-    was = [earlier.input_value(), later.input_value()]
-    assert was[0] < was[1], was
-    earlier.select_option(was[1])
-    expect(later).to_have_value(was[0])
-    expect(earlier).to_have_value(was[1])
-    look(page, "quarters", faults)
-
     # The change of prices between two years: tiles of both, and the prices of a place under the pointer.
     most = """with yearly as (select departement_code as code, year(transaction_date) as y, count(*) as n from dvf
         where price_per_m2_living_eur > 0 group by 1, 2)
