@@ -14,7 +14,7 @@ start_demo() {
     while [ ! -s "$data/ready.json" ]; do
         kill -0 "$server" || { cat "$data/log.txt"; echo "the demo ended before it was ready"; exit 1; }
         waited=$((waited + 1))
-        [ "$waited" -lt 1800 ] || { echo "the demo is not ready after 3 minutes"; exit 1; }
+        [ "$waited" -lt 6000 ] || { echo "the demo is not ready after 10 minutes"; exit 1; }
         sleep 0.1
     done
 }
