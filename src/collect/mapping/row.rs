@@ -20,7 +20,7 @@ const XML_TEXT: &str = "text";
 const UNITS: [&str; 4] = ["unit", "unite", "unité", "uom"];
 /// Units of areas that a number must show; square metres are read without a unit.
 const LARGE_AREAS: [&str; 6] = ["ha", "hectare", "hectares", "a", "are", "ares"];
-/// Folded names of columns, keys and attributes with the currency of an amount beside them.
+/// Folded names of columns, keys and attributes that give the currency of an amount.
 const CURRENCIES: [&str; 8] = [
     "devise", "currency", "monnaie", "codedevise", "currencycode", "prixdevise", "deviseprix",
     "pricecurrency",
@@ -148,7 +148,7 @@ impl RowPath {
     }
 }
 
-/// Returns the currency that is named beside an amount or in it, if it is not the euro: `<prix devise="CHF">`,
+/// Returns the currency of an amount if the row names one other than the euro: `<prix devise="CHF">`,
 /// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`, as the value at
 /// index `place`.
 ///
@@ -183,7 +183,7 @@ pub(super) fn other_currency<'r>(
 }
 
 /// Adds the other currency of each value that the steps lead to, in order, or `None`. It is named in the value or its
-/// parent; `beside` is that of the parent of `value`.
+/// parent; `beside` is the currency named in the parent of `value`.
 fn add_currencies<'r>(
     value: &'r Value,
     steps: &[RowStep],

@@ -106,7 +106,7 @@ pub fn has_range(tokens: &[Token]) -> bool {
     })
 }
 
-/// Returns whether the first amount in a text is paid every year, week or day and no monthly amount is beside it.
+/// Returns whether the first amount in a text is paid every year, week or day, and no word after it says monthly.
 pub fn has_other_period(tokens: &[Token]) -> bool {
     let Some(place) = tokens.iter().position(|token| token.number().is_some()) else {
         return false;
