@@ -36,7 +36,7 @@ const EXPIRED_DELETED_MAX: i64 = 64;
 const EVICTED_AT_ONCE: i64 = 16;
 /// Length of a response, in bytes, from which only [`LARGE_AT_ONCE`] are compressed at once. Shorter responses take a
 /// fraction of a millisecond and do not wait for the large ones.
-const LARGE_BYTES_LEAST: usize = 64 << 10;
+const LARGE_BYTES_MIN: usize = 64 << 10;
 /// Number of large responses that are compressed at once.
 const LARGE_AT_ONCE: usize = 2;
 /// Index of the decrypted body in the query of a stored response.
@@ -94,7 +94,7 @@ impl Packing {
         answer: StoredResponse,
     ) -> Result<PackedResponse, PackingError> {
         let length = answer.body.as_ref().map_or(0, Bytes::len);
-        let permit = if length < LARGE_BYTES_LEAST {
+        let permit = if length < LARGE_BYTES_MIN {
             None
         } else {
             Some(Arc::clone(&self.0).acquire_owned().await?)
@@ -191,7 +191,7 @@ pub(crate) fn insert(
 }
 
 /// Returns the number of rows of an account, and the bytes that their bodies take.
-fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
+fn stored_totals(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
     let found = transaction
         .prepare_cached("SELECT answers, bytes FROM stored_answer_totals WHERE account_id = ?1")?
         .query_row([account], |row| {
@@ -204,7 +204,7 @@ fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64,
 
 /// Deletes a few of the oldest calls of an account if there is no room for another row.
 fn forget_oldest(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
-    if held(transaction, account)?.0 < STORED_CALLS_MAX {
+    if stored_totals(transaction, account)?.0 < STORED_CALLS_MAX {
         return Ok(());
     }
     transaction
@@ -226,7 +226,7 @@ fn make_room(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<
            (SELECT rowid FROM stored_answers WHERE account_id = ?1 AND body IS NOT NULL
             ORDER BY is_repeatable DESC, stored_at_ms LIMIT ?2)",
     )?;
-    while held(transaction, account)?.1 > STORED_BYTES_MAX {
+    while stored_totals(transaction, account)?.1 > STORED_BYTES_MAX {
         if drop_bodies.execute((account, EVICTED_AT_ONCE))? == 0 {
             break;
         }

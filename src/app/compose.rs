@@ -224,7 +224,7 @@ pub fn app(
     let billing = Billing {
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::new(store, clock),
-        holds: CallHolds::between(ByteLocks::open(store.folder())?),
+        holds: CallHolds::new(ByteLocks::open(store.folder())?),
     };
     let capacity = Capacity {
         pool,

@@ -71,7 +71,7 @@ fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manife
 pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
     let (files, bytes) = (manifest.files.len(), manifest.bytes());
     let at = &manifest.created_at;
-    common.say(
+    common.print_result(
         json!({key: path, "created_at": at, "files": files, "bytes": bytes}),
         format!(
             "{}: {files} files, {:.1} MB, as of {at}",

@@ -93,7 +93,7 @@ impl Common {
     }
 
     /// Prints a result: as JSON if asked, else as a line of text.
-    pub(crate) fn say(&self, result: Value, text: String) {
+    pub(crate) fn print_result(&self, result: Value, text: String) {
         if self.json {
             println!("{result}");
         } else {

@@ -127,7 +127,7 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
             portfolios
                 .delete(account, name)
                 .map_err(|error| format!("{name}: {error}"))?;
-            common.say(json!({"name": name}), format!("{name} deleted"));
+            common.print_result(json!({"name": name}), format!("{name} deleted"));
         }
     }
     Ok(())

@@ -257,7 +257,7 @@ pub(super) fn model_line(outcome: &Outcome) -> Option<String> {
 
 fn print_outcome(outcome: &Outcome) {
     let sources = outcome.sources.iter();
-    for source in sources.filter(|source| source.did_something()) {
+    for source in sources.filter(|source| source.changed_anything()) {
         println!("{}", line_of(source));
         for report in &source.reports {
             println!("  report: {}", report.display());

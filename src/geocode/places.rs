@@ -39,7 +39,7 @@ pub struct NamedPlace {
     /// How well the text fits the name, 0 to 1.
     pub quality: f32,
     /// Whether the text is only a prefix of the name.
-    pub is_begun: bool,
+    pub is_prefix: bool,
 }
 
 struct NameIndex {
@@ -122,7 +122,7 @@ fn nearly(
             found.push(NamedPlace {
                 place: *place,
                 quality,
-                is_begun: false,
+                is_prefix: false,
             });
         }
     });
@@ -153,7 +153,7 @@ fn most_populous(names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
             let named = NamedPlace {
                 place: *place,
                 quality: PREFIX + (1.0 - PREFIX) * key.len() as f32 / name.len().max(1) as f32,
-                is_begun: true,
+                is_prefix: true,
             };
             (population(*place), named)
         })
@@ -222,7 +222,7 @@ impl OtherNames {
             exact.entry(key.clone()).or_default().push(NamedPlace {
                 place: *place,
                 quality: 1.0,
-                is_begun: false,
+                is_prefix: false,
             });
         }
         Self {
@@ -301,7 +301,7 @@ impl NameIndex {
             named.push(NamedPlace {
                 place,
                 quality,
-                is_begun: false,
+                is_prefix: false,
             });
         }
         if quality == 1.0 {

@@ -144,7 +144,7 @@ impl LeaderTask for PortfolioLoop {
 
     fn turn(&mut self, lease: &Lease) -> Result<()> {
         self.is_busy = false;
-        self.keep_up()?;
+        self.clean_up()?;
         let Some(mut open) = self.current.take() else {
             return self.choose(lease);
         };
@@ -352,7 +352,7 @@ impl PortfolioLoop {
     }
 
     /// Deletes folders that do not belong to a portfolio, and lets what failed be tried again.
-    fn keep_up(&mut self) -> Result<()> {
+    fn clean_up(&mut self) -> Result<()> {
         let now = self.portfolios.clock.monotonic();
         if now < self.upkeep_at {
             return Ok(());

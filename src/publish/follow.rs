@@ -1,8 +1,8 @@
 //! The thread of a replica that follows publications.
 //!
 //! It checks for a new snapshot every second. A new snapshot is downloaded and installed next to the one in use; then
-//! the process that uses the data ([`User`]) switches to it in one step. A snapshot that cannot be used is refused with
-//! the name of its bad file, and the previous one stays in use.
+//! the process that uses the data ([`ReplicaUser`]) switches to it in one step. A snapshot that cannot be used is
+//! refused with the name of its bad file, and the previous one stays in use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A user of the data of a replica, such as a server or a worker.
-pub trait User: Send + 'static {
+pub trait ReplicaUser: Send + 'static {
     /// Returns whether a snapshot is the one in use.
     fn uses(&self, installed: &Manifest) -> bool;
 
@@ -43,12 +43,12 @@ pub trait User: Send + 'static {
 
 /// Follows publications until it is dropped.
 #[derive(Debug)]
-pub struct Following {
+pub struct Follower {
     stop: Arc<AtomicBool>,
     worker: Worker,
 }
 
-impl Drop for Following {
+impl Drop for Follower {
     fn drop(&mut self) {
         self.worker.release();
         self.stop.store(true, Ordering::Relaxed);
@@ -65,9 +65,9 @@ pub fn follow(
     supervisor: &Supervisor,
     mut replica: Replica,
     store: Store,
-    mut user: impl User,
+    mut user: impl ReplicaUser,
     runtime: Handle,
-) -> std::io::Result<Following> {
+) -> std::io::Result<Follower> {
     let stop = Arc::<AtomicBool>::default();
     let stopped = Arc::clone(&stop);
     let worker = supervisor.spawn("replica", move |pulse| {
@@ -85,14 +85,14 @@ pub fn follow(
             pulse.park_within(pause);
         }
     })?;
-    Ok(Following { stop, worker })
+    Ok(Follower { stop, worker })
 }
 
 /// Switches to the newest snapshot, if there is one.
 fn turn(
     replica: &mut Replica,
     store: &Store,
-    user: &mut impl User,
+    user: &mut impl ReplicaUser,
     runtime: &Handle,
 ) -> Result<(), Failure> {
     let news = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 
-use super::diagnostics::Since;
+use super::diagnostics::DiagnosticRange;
 use super::sales::SalesPlaces;
 use super::test_server::{Server, answer, client, gzip};
 use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
@@ -181,7 +181,7 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let codes = ["48".to_owned()];
     let client = client();
     let downloads = downloads(&client, data.path());
-    let since = &Since::Established("2026-01-01".to_owned());
+    let since = &DiagnosticRange::Established("2026-01-01".to_owned());
     let first = diagnostics::fetch(downloads, &server.base, &codes, since).await;
     assert!(first.unwrap_err().to_string().contains("400"));
     *broken.lock().unwrap() = false;

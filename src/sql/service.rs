@@ -20,7 +20,7 @@ use crate::limits::{Limit, QueryLimits};
 use crate::process::Launch;
 use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
-use crate::process::query::{Arrived, Callee, QueryText, RemoteQuery, Task};
+use crate::process::query::{Arrived, CallHandler, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
@@ -186,15 +186,15 @@ impl SqlService {
         let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
         let service = self.clone();
         let task = handle.spawn(async move {
-            let mut passing = Passing {
+            let mut results = ResultSender {
                 opened: Some(opened_sender),
                 pieces: sender,
                 recording,
                 limits,
             };
-            let outcome = in_time(service.pass_rows(&request, &mut passing), time).await;
+            let outcome = in_time(service.pass_rows(&request, &mut results), time).await;
             drop(permits);
-            passing.end(outcome).await;
+            results.end(outcome).await;
         });
         let task = AbortOnDrop(task.abort_handle());
         let opened = opened_in_time(opened, time).await?;
@@ -256,38 +256,42 @@ impl SqlService {
         let opening = tokio::task::spawn_blocking(move || {
             let functions = (backend.tables.functions)().into_iter();
             let functions = functions.map(|function| (function.name().to_owned(), function));
-            let callee = Callee {
+            let handler = CallHandler {
                 functions: Arc::new(functions.collect::<HashMap<_, _>>()),
                 derived: backend.derived,
                 state: backend.state,
             };
-            Ok::<_, SqlError>((backend.tables.now(&sql)?, callee))
+            Ok::<_, SqlError>((backend.tables.now(&sql)?, handler))
         });
-        let (at, callee) = opening.await.map_err(SqlError::internal)??;
+        let (at, handler) = opening.await.map_err(SqlError::internal)??;
         at_tables(describe(&at.versions()));
         let process = self.0.pool.take(&self.handle()?).await;
         let process = process.map_err(SqlError::internal)?;
-        RemoteQuery::start(process, text, &at, state, callee).await
+        RemoteQuery::start(process, text, &at, state, handler).await
     }
 
     /// Runs a query and passes its rows to the caller as they arrive.
-    async fn pass_rows(&self, request: &SqlRequest, passing: &mut Passing) -> Result<(), SqlError> {
+    async fn pass_rows(
+        &self,
+        request: &SqlRequest,
+        results: &mut ResultSender,
+    ) -> Result<(), SqlError> {
         let text = QueryText {
             sql: &request.sql,
             parameters: request.parameters.as_ref(),
-            limits: passing.limits,
+            limits: results.limits,
             task: Task::Rows(request.output),
         };
-        let snapshots = &mut passing.recording.snapshots;
+        let snapshots = &mut results.recording.snapshots;
         let mut query = self.start_query(text, |at| *snapshots = at).await?;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
             match arrived {
                 Arrived::Opened(schema, is_distributed) => {
                     self.0.tallies.count_distributed(is_distributed);
-                    passing.open(schema)?;
+                    results.open(schema)?;
                 }
-                Arrived::Rows(pieces, rows) => passing.pass(pieces, rows).await?,
+                Arrived::Rows(pieces, rows) => results.pass(pieces, rows).await?,
                 Arrived::Shape(_) | Arrived::Ended => {}
             }
             match rest {
@@ -355,14 +359,14 @@ async fn in_time<T>(
 }
 
 /// A result on its way to the caller.
-struct Passing {
+struct ResultSender {
     opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
     pieces: mpsc::Sender<Result<Piece, SqlError>>,
     recording: Recording,
     limits: QueryLimits,
 }
 
-impl Passing {
+impl ResultSender {
     /// Sends the caller what is known before the first row.
     fn open(&mut self, schema: SchemaRef) -> Result<(), SqlError> {
         let opened = Opened {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// Changes a row as a faulty disk would: no trigger sees it.
-    fn behind_its_back(connection: &Connection, sql: &str) {
+    fn change_without_triggers(connection: &Connection, sql: &str) {
         let restore = "SELECT group_concat(sql, ';') FROM sqlite_schema WHERE type = 'trigger'";
         let triggers: String = connection.query_row(restore, [], |row| row.get(0)).unwrap();
         let names = "SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_schema WHERE type = 'trigger'";
@@ -238,7 +238,7 @@ mod tests {
                         INSERT INTO children VALUES (x'01', 1);";
             connection.execute_batch(rows).unwrap();
             assert_eq!(damaged(&connection).unwrap(), Vec::<String>::new());
-            behind_its_back(&connection, change);
+            change_without_triggers(&connection, change);
             let found = damaged(&connection).unwrap();
             assert!(
                 found.len() == 1 && found[0].starts_with(expected),

@@ -107,7 +107,7 @@ const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
             "When the key stops working; for a test key after 7 days at the latest; {DATE_RULE}"
         )
     })
-    .such_as("2027-01-31");
+    .with_example("2027-01-31");
 const ALLOWED_FROM: Field = Field::optional(
     "allowed_from",
     FieldKind::List(&NETWORKS),
@@ -177,7 +177,7 @@ pub static PERIOD: [Field; 2] = [
                  {DATE_RULE}; of a date-time only the day counts"
             )
         })
-        .such_as("2026-11-01"),
+        .with_example("2026-11-01"),
     Field::optional("to_date", FieldKind::Moment, "")
         .about(|| {
             format!(
@@ -185,7 +185,7 @@ pub static PERIOD: [Field; 2] = [
                  that is later; {DATE_RULE}; of a date-time only the day counts"
             )
         })
-        .such_as("2026-11-01"),
+        .with_example("2026-11-01"),
 ];
 
 /// The query of the key list.

@@ -342,23 +342,23 @@ impl InputColumns {
     /// Does the same for a file whose columns are named by its first line.
     ///
     /// # Errors
-    /// Those of [`Self::understand`]. If the request leaves the choice of columns to their names, and these do not tell:
-    /// the line looks like a row.
+    /// Those of [`Self::understand`]. If the request leaves the choice of columns to their names, and these do not
+    /// tell: the line looks like a row.
     pub fn understand_line(
         request: &FileRequest,
         line: &[String],
     ) -> Result<(Self, FileReading), Fault> {
         let understood = Self::understand(request, line)?;
         let is_open = request.unnamed == UnnamedColumns::ByMeaning;
-        if is_open && understood.0.are_all(&request.for_header(line)) {
+        if is_open && understood.0.has_every_column(&request.for_header(line)) {
             refuse_row(line)?;
         }
         Ok(understood)
     }
 
-    /// Returns whether the columns are all those of the file, because neither the request nor their names tell which are
-    /// meant.
-    fn are_all(&self, request: &FileRequest) -> bool {
+    /// Returns whether the columns are all those of the file, because neither the request nor their names tell which
+    /// are meant.
+    fn has_every_column(&self, request: &FileRequest) -> bool {
         let named = [self.postal_code, self.insee_code, self.kind, self.lat];
         request.operation == Operation::Search
             && request.columns.is_empty()
@@ -393,8 +393,8 @@ impl InputColumns {
     }
 }
 
-/// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has no
-/// header and would lose its first row.
+/// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has
+/// no header and would lose its first row.
 fn refuse_row(header: &[String]) -> Result<(), Fault> {
     let is_postal_code = |word: &str| {
         word.len() == POSTAL_CODE_BYTES && word.bytes().all(|sign| sign.is_ascii_digit())
@@ -413,8 +413,8 @@ fn refuse_row(header: &[String]) -> Result<(), Fault> {
     Err(Fault::new("data", message))
 }
 
-/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch`, but not `1. Adresse` or
-/// `3 pièces prix`.
+/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch`, but not `1. Adresse`
+/// or `3 pièces prix`.
 fn is_numbered_street(cell: &str) -> bool {
     let after = cell.trim_start().trim_start_matches(char::is_alphanumeric);
     let words = tokens(cell);

@@ -100,7 +100,7 @@ pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite:
 }
 
 /// Returns the bytes of files and results that a project's account has, excluding the result of this project.
-pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
+pub(super) fn bytes_except(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
     let bytes: i64 = connection
         .prepare_cached(
             "SELECT coalesce(sum(coalesce(input_bytes, 0) + iif(project_id = ?1, 0, output_at)), 0)

@@ -105,7 +105,7 @@ impl LeaderTask for RunnerLoop {
     }
 
     fn turn(&mut self, lease: &Lease) -> Result<(), Error> {
-        self.keep_up()?;
+        self.clean_up()?;
         if self.current.is_none() {
             let next = self.projects.store.read(record::next)?;
             let Some(project) = next else {
@@ -182,7 +182,7 @@ impl RunnerLoop {
         let beside = self
             .projects
             .store
-            .read(|connection| record::bytes_beside(connection, project.id))?;
+            .read(|connection| record::bytes_except(connection, project.id))?;
         let mut input = File::open(folder.join(INPUT))?;
         input.seek(SeekFrom::Start(input_at))?;
         Ok(OpenProject {
@@ -215,7 +215,7 @@ impl RunnerLoop {
     }
 
     /// Deletes expired projects, and folders that belong to no project.
-    fn keep_up(&mut self) -> Result<(), Error> {
+    fn clean_up(&mut self) -> Result<(), Error> {
         let now = self.projects.clock.monotonic();
         if now < self.upkeep_at {
             return Ok(());

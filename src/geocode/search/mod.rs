@@ -207,7 +207,7 @@ impl Geocoder {
                 break;
             }
             let begin = candidates.len();
-            let least = rank::least_fit(reading.evidence, best - DOUBT);
+            let least = rank::min_fit(reading.evidence, best - DOUBT);
             self.read_streets(
                 &query, reading, request, &mut likenesses, least, &mut candidates,
             );

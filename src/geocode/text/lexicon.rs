@@ -262,7 +262,7 @@ pub fn names_hamlet(word: &str) -> bool {
 
 /// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,
 /// `chez Martin`.
-pub fn opens_aside(word: &str) -> bool {
+pub fn begins_ignored_part(word: &str) -> bool {
     const OPENERS: &[&str] = &[
         "bat", "batiment", "bt", "centre", "chez", "ferme", "imm", "immeuble", "lieudit",
     ];

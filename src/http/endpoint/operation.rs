@@ -92,11 +92,11 @@ impl Operation {
 
     /// Sets the schema of a JSON response.
     pub fn with_answer(self, answer: Value) -> Self {
-        self.answering_as(JSON, answer)
+        self.with_answer_of_type(JSON, answer)
     }
 
     /// Sets a response of another media type.
-    pub fn answering_as(mut self, media_type: &'static str, answer: Value) -> Self {
+    pub fn with_answer_of_type(mut self, media_type: &'static str, answer: Value) -> Self {
         self.answer = Some((media_type, answer));
         self
     }
@@ -119,14 +119,14 @@ impl Operation {
         self
     }
 
-    /// Restricts failures to those added with [`Operation::or_answering`].
+    /// Restricts failures to those added with [`Operation::with_response`].
     pub fn with_only_listed_failures(mut self) -> Self {
         self.has_only_listed_failures = true;
         self
     }
 
     /// Adds a response with another status.
-    pub fn or_answering(mut self, status: &'static str, response: Value) -> Self {
+    pub fn with_response(mut self, status: &'static str, response: Value) -> Self {
         self.others.push((status, response));
         self
     }

@@ -152,7 +152,7 @@ fn get_operation() -> Documented {
 
 fn output_operation() -> Documented {
     Documented::new("geocodingProjectOutput", "The result of a project")
-        .answering_as("text/csv", json!({"type": "string"}))
+        .with_answer_of_type("text/csv", json!({"type": "string"}))
         .failing(Failure::WrongState)
 }
 

@@ -160,7 +160,7 @@ fn answer(
         logo: logo.map_err(ApiError::internal)?,
     };
     let language = request.language;
-    let document = content::say(report, language);
+    let document = content::write(report, language);
     let day = language.long_day(report.date);
     if request.format == Format::Html {
         let page = html::write(&document, &letterhead, &day);
@@ -170,7 +170,7 @@ fn answer(
         );
     }
     let bytes = pdf::write(&document, &letterhead, report.date, &day)?;
-    let name = language.say("rapport", "report");
+    let name = language.choose("rapport", "report");
     let disposition = format!("inline; filename=\"{name}-{}.pdf\"", report.date);
     Ok(ApiResponse::typed("application/pdf", Bytes::from(bytes))
         .with_header(CONTENT_DISPOSITION, &disposition))

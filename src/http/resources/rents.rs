@@ -61,7 +61,7 @@ async fn rent(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn error_of(error: RentError) -> ApiError {
     match error {
         RentError::Invalid(fault) => fault.into(),
-        RentError::TooLittle(known) => Fault::new(PLACE_PATH, known.to_string()).into(),
+        RentError::RentUnavailable(known) => Fault::new(PLACE_PATH, known.to_string()).into(),
         other => ApiError::internal(other),
     }
 }

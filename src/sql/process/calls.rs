@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 use super::frames;
 use super::ipc::{from_stream, to_stream};
-use super::messages::{Called, Report};
+use super::messages::{Report, ServerCall};
 use super::shared::SharedWriter;
 
 /// The answer to a call: an Arrow stream, or the error.
@@ -93,7 +93,7 @@ impl Calls {
     }
 
     /// Calls the server and waits for its answer. Blocks.
-    fn call(&self, what: Called, body: &[u8]) -> Answer {
+    fn call(&self, what: ServerCall, body: &[u8]) -> Answer {
         let call = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = sync_channel(1);
         self.0.waiting.lock().insert(call, sender);
@@ -115,7 +115,7 @@ impl Calls {
     /// # Errors
     /// The server cannot compute them.
     pub fn rows(&self, table: &str, wanted: &str) -> Result<RecordBatch> {
-        let what = Called::Table(table.to_owned(), wanted.to_owned());
+        let what = ServerCall::Table(table.to_owned(), wanted.to_owned());
         self.call(what, &[])
             .map_err(|error| exec_datafusion_err!("{error}"))
             .and_then(only_batch)
@@ -123,7 +123,7 @@ impl Calls {
 
     /// Returns the state that the functions of the server depend on now; empty if it cannot be asked. Blocks.
     pub fn state(&self) -> String {
-        let state = self.call(Called::State, &[]).unwrap_or_default();
+        let state = self.call(ServerCall::State, &[]).unwrap_or_default();
         String::from_utf8_lossy(&state).into_owned()
     }
 }
@@ -209,7 +209,7 @@ impl ScalarUDFImpl for RemoteFunction {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
         let body = to_stream(&schema, &[batch])?;
-        let what = Called::Function(self.name().to_owned());
+        let what = ServerCall::Function(self.name().to_owned());
         let answer = self.calls.call(what, &body);
         let answer = answer.map_err(|error| exec_datafusion_err!("{error}"))?;
         let batch = only_batch(answer)?;

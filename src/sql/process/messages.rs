@@ -115,7 +115,7 @@ pub(super) enum Report {
         /// Number of the call.
         call: u32,
         /// What to compute. The body is an Arrow stream with the arguments.
-        what: Called,
+        what: ServerCall,
     },
     /// The query has ended.
     Ended {
@@ -128,7 +128,7 @@ pub(super) enum Report {
 
 /// What a process asks the server to compute.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Called {
+pub(super) enum ServerCall {
     /// A function of the product.
     Function(String),
     /// Rows of a derived table: its name, and which rows.

@@ -148,7 +148,7 @@ impl QueryProcess {
             child,
             orders: Arc::new(tokio::sync::Mutex::new(orders)),
             reports: BufReader::new(widened(reports)),
-            messages: tokio::spawn(passed_on(messages)),
+            messages: tokio::spawn(copy_to_log(messages)),
             shared,
             _spill: spill,
         };
@@ -230,7 +230,7 @@ fn signal(_status: ExitStatus) -> Option<i32> {
 }
 
 /// Copies the messages of a process to the log until it ends, and returns the last of them.
-async fn passed_on(from: impl AsyncRead + Unpin) -> String {
+async fn copy_to_log(from: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(from).lines();
     let mut last = VecDeque::new();
     while let Ok(Some(line)) = lines.next_line().await {

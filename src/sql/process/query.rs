@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use super::calls::computed;
 use super::ipc::{from_bits, from_parameters, from_stream, to_stream};
 pub(crate) use super::messages::Task;
-use super::messages::{Called, ChangesOrder, Order, QueryOrder, Report, TableOrder};
+use super::messages::{ChangesOrder, Order, QueryOrder, Report, ServerCall, TableOrder};
 use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
 use crate::limits::QueryLimits;
@@ -32,7 +32,7 @@ pub type DerivedRows =
 
 /// The functions and tables that the server computes for the processes that run queries.
 #[derive(Clone)]
-pub(crate) struct Callee {
+pub(crate) struct CallHandler {
     /// The functions of the product, as of the start of the query.
     pub functions: Arc<HashMap<String, ScalarUDF>>,
     /// Rows of derived tables.
@@ -53,7 +53,7 @@ pub(crate) struct QueryText<'q> {
 pub(crate) struct RemoteQuery {
     process: QueryProcess,
     orders: Orders,
-    callee: Callee,
+    handler: CallHandler,
     /// Calls that are being computed; they are cancelled with the query.
     computing: JoinSet<()>,
     interrupt: Interrupt,
@@ -83,7 +83,7 @@ impl RemoteQuery {
         text: QueryText<'_>,
         at: &TablesAt,
         state: String,
-        callee: Callee,
+        handler: CallHandler,
     ) -> Result<Self, SqlError> {
         let (order, body) = order(&text, at, state)?;
         let orders = process.orders();
@@ -96,7 +96,7 @@ impl RemoteQuery {
         Ok(Self {
             process,
             orders,
-            callee,
+            handler,
             computing: JoinSet::new(),
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
@@ -176,13 +176,13 @@ impl RemoteQuery {
     }
 
     /// Computes a call in the background and sends the answer.
-    fn compute(&mut self, call: u32, what: Called, body: Bytes) {
+    fn compute(&mut self, call: u32, what: ServerCall, body: Bytes) {
         self.forget_answered();
-        let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
+        let (handler, interrupt) = (self.handler.clone(), self.interrupt.clone());
         let orders = self.orders.clone();
         self.computing.spawn(async move {
             let computing =
-                tokio::task::spawn_blocking(move || callee.compute(&what, body, &interrupt));
+                tokio::task::spawn_blocking(move || handler.compute(&what, body, &interrupt));
             let (error, body) = match computing.await {
                 Ok(Ok(body)) => (None, body),
                 Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
@@ -194,23 +194,23 @@ impl RemoteQuery {
     }
 }
 
-impl Callee {
+impl CallHandler {
     fn compute(
         &self,
-        what: &Called,
+        what: &ServerCall,
         body: Bytes,
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, DataFusionError> {
         match what {
-            Called::Function(name) => match self.functions.get(name) {
+            ServerCall::Function(name) => match self.functions.get(name) {
                 Some(function) => computed(function, body),
                 None => datafusion::common::exec_err!("there is no function {name} here"),
             },
-            Called::Table(name, wanted) => {
+            ServerCall::Table(name, wanted) => {
                 let rows = (self.derived)(name, wanted, interrupt)?;
                 Ok(to_stream(&rows.schema(), &[rows])?)
             }
-            Called::State => Ok((self.state)().into_bytes()),
+            ServerCall::State => Ok((self.state)().into_bytes()),
         }
     }
 }
