@@ -1,5 +1,5 @@
-//! `toise check`: reads the whole lake, the indexes of addresses and texts, the layers, the estimator's model and the store, and
-//! verifies them against checksums.
+//! `toise check`: reads the whole lake, the indexes of addresses and texts, the layers, the estimator's model and the
+//! store, and verifies them against checksums.
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};

@@ -78,8 +78,8 @@ Examples:
   toise ingest export.csv --map url=link --map currentPrice.value=price --map location.postalCode=cp \\
     --set source=portail.fr --set type=CLASS_FLAT --set offer.type=OFFER_BUY")]
 pub struct IngestArgs {
-    /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for standard
-    /// input
+    /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for
+    /// standard input
     #[arg(required_unless_present = "list_mappings")]
     files: Vec<PathBuf>,
     /// Mapping file, or the name of a mapping that is built in or in the folder mappings of the data folder
@@ -359,8 +359,8 @@ impl<'p> ReadingPlan<'p> {
         Ok(fields.names)
     }
 
-    /// Reads all files. Calls `take` with each batch while the next one is read. Returns the names of the files that may
-    /// be cut off.
+    /// Reads all files. Calls `take` with each batch while the next one is read. Returns the names of the files that
+    /// may be cut off.
     fn read_all(
         &self,
         sources: &[Option<PathBuf>],

@@ -10,8 +10,9 @@
 //! pool and wait for neither. Several processes may open the files at once, such as a command while the server is
 //! running; SQLite's own lock orders their writes.
 //!
-//! File locks belong to the process: if any code of it closes another descriptor of a file, SQLite's locks on the file are
-//! lost. All access is therefore in `files.rs`. A write is acknowledged only while the files are still at their paths.
+//! File locks belong to the process: if any code of it closes another descriptor of a file, SQLite's locks on the file
+//! are lost. All access is therefore in `files.rs`. A write is acknowledged only while the files are still at their
+//! paths.
 //!
 //! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
 //! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,

@@ -52,8 +52,8 @@ impl SnapshotRows {
         }
     }
 
-    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `unended` names
-    /// the files that may be cut off.
+    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `unended`
+    /// names the files that may be cut off.
     ///
     /// # Errors
     /// A row identifies no advert or a file may be cut off, so it is not known what the portal shows.

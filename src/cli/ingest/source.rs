@@ -53,8 +53,8 @@ pub struct OpenSource<'r> {
     pub form: SharedForm,
 }
 
-/// The names of the fields of rows without a header, in the order in which they first occur, as many as a table may have
-/// columns.
+/// The names of the fields of rows without a header, in the order in which they first occur, as many as a table may
+/// have columns.
 #[derive(Default)]
 pub struct FieldNames {
     /// The names.

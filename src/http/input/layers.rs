@@ -1,5 +1,5 @@
-//! Layers that filters name. A name without a layer is refused before the request is parsed, with its path; after parsing,
-//! the filters are given the layers as they are then.
+//! Layers that filters name. A name without a layer is refused before the request is parsed, with its path; after
+//! parsing, the filters are given the layers as they are then.
 //!
 //! A filter `layer` stands where a filter `area` may stand.
 

@@ -145,8 +145,8 @@ struct Listed {
     events: Vec<Event>,
 }
 
-/// Returns the properties that were located at an address of the place; `None` if there are none. An advert that names an
-/// address has exactly its position.
+/// Returns the properties that were located at an address of the place; `None` if there are none. An advert that names
+/// an address has exactly its position.
 fn listed_at(
     app: &App,
     positions: &[(f64, f64)],

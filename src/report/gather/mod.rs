@@ -163,8 +163,8 @@ impl Reporter {
         })
     }
 
-    /// Finds the address and the commune of a home. The arrondissement of a position in Paris, Lyon or Marseille without a
-    /// known address is that of the nearest comparable.
+    /// Finds the address and the commune of a home. The arrondissement of a position in Paris, Lyon or Marseille
+    /// without a known address is that of the nearest comparable.
     fn place(
         request: &HomeReportRequest,
         geocoder: &Geocoder,
