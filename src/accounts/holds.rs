@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use toise_store::byte_locks::{ByteLock, ByteLocks};
 
-/// Interval at which a call checks whether another server has released its key.
+/// Interval at which a waiting call checks whether another server has released the key.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An account and its idempotency key.
@@ -57,7 +57,7 @@ impl CallHolds {
     pub async fn hold(&self, account_id: Uuid, key: String) -> io::Result<CallHold> {
         let name = (account_id, key);
         let mutex = Arc::clone(self.running.lock().entry(name.clone()).or_default());
-        // Created before any wait, because dropping it cleans up if the wait is cancelled.
+        // Created before any wait: if the wait is cancelled, dropping it cleans up.
         let mut hold = CallHold {
             holds: self.clone(),
             name,
@@ -99,7 +99,7 @@ impl CallHold {
 
 impl Drop for CallHold {
     fn drop(&mut self) {
-        // Released before the next call of this process proceeds: that call would otherwise share the lock and lose it
+        // Released before the next call of this process proceeds. That call would otherwise share the lock, and lose it
         // here.
         self.lock = None;
         let mut running = self.holds.running.lock();

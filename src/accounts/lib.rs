@@ -56,7 +56,7 @@ fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
     })
 }
 
-/// Converts stored milliseconds since 1970 to a time.
+/// Converts milliseconds since 1970, as stored, to a time.
 fn moment(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or_default()
 }

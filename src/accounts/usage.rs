@@ -28,7 +28,7 @@ impl DayRange {
     }
 }
 
-/// The accounts or key whose consumption is reported.
+/// The scope of a consumption report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageScope {
     /// All accounts.

@@ -187,7 +187,7 @@ impl KeyChangeWatch {
     }
 }
 
-/// Result of a lookup in the cache.
+/// Result of looking a key up in the cache.
 #[derive(Clone, Debug)]
 pub enum CacheLookup {
     /// The answer from the cache: the valid key, or `None` if the text is not a key or its key is revoked or expired.

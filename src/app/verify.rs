@@ -1,4 +1,4 @@
-//! Verifies the files of a data folder, or of a copy of one, against the checksums taken when they were written.
+//! Verifies the files of a data folder or of its copy against the checksums recorded when they were written.
 //!
 //! `toise check` reports what is damaged; `backup`, `restore` and `publish` refuse to copy it.
 
@@ -53,10 +53,10 @@ pub fn tables() -> [&'static TableSchema; 7] {
 }
 
 /// Verifies all files that a copy of a data folder holds, except the store, which is verified while it is copied. Reads
-/// every byte; `progress` is called with the number of bytes read of tables. Changes nothing.
+/// every byte; `progress` receives the number of table bytes read. Changes nothing.
 ///
 /// # Errors
-/// Names the damaged files.
+/// Files are damaged; the error names them.
 pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), DamagedFiles> {
     let mut damaged = Vec::new();
     match Lake::open_without_changes(folder) {
@@ -76,8 +76,8 @@ pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), Damag
     refuse(damaged)
 }
 
-/// Verifies the estimator's model, the index of addresses, the text index and the layers of a data folder, if there are
-/// any. Returns what is damaged.
+/// Verifies the estimator's model, the index of addresses, the text index and the layers of a data folder, where they
+/// exist. Returns the damage.
 pub fn derived(folder: &Path) -> Vec<Damage> {
     let mut damaged: Vec<Damage> = Vec::new();
     if let Err(error) = model_version(folder) {
@@ -116,7 +116,7 @@ pub fn model_version(folder: &Path) -> Result<Option<String>, model::Error> {
     }
 }
 
-/// Makes paths relative to a folder, because the name of a stage means nothing to a reader.
+/// Makes paths relative to a folder, so that messages do not contain the name of a temporary folder.
 fn relative_to(folder: &Path, damaged: &mut [Damage]) {
     let prefix = format!("{}/", folder.display());
     for damage in damaged {

@@ -47,7 +47,7 @@ impl YieldGate {
         (self.epoch.elapsed().as_millis() as u64) < self.reserved_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Pauses while a core is reserved, if the current thread is the one that yields.
+    /// Pauses while a core is reserved, if the current thread must yield.
     fn yield_to_light(&self) {
         if self.yielding_thread.is_none() || rayon::current_thread_index() != self.yielding_thread {
             return;

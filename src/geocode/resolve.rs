@@ -1,4 +1,4 @@
-//! Finds the position of an address that is given in place of one: homes to value, records to match, adverts, sales and
+//! Finds positions for records that give an address instead: homes to value, records to match, adverts, sales and
 //! diagnostics.
 //!
 //! All code outside geocoding uses this module, so that an address means the same place everywhere and is refused by

@@ -220,7 +220,7 @@ async fn receive(
     Ok(message)
 }
 
-/// Returns whether a message is a tool call that makes a request.
+/// Returns whether a message calls a tool, which sends a request to the service.
 fn is_tool_request(message: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Message {

@@ -351,7 +351,7 @@ impl PortfolioLoop {
         Ok(true)
     }
 
-    /// Deletes folders that do not belong to a portfolio, and lets what failed be tried again.
+    /// Deletes folders that do not belong to a portfolio, and lets failed valuations be tried again.
     fn clean_up(&mut self) -> Result<()> {
         let now = self.portfolios.clock.monotonic();
         if now < self.upkeep_at {

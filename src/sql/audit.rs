@@ -45,7 +45,7 @@ pub struct Caller {
     pub protocol: Protocol,
 }
 
-/// How a query ended.
+/// The end of a query, as the audit log records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryEnding {
     /// `finished`, `failed`, `refused`, `cancelled`, or `limit:` and the name of the limit.

@@ -358,7 +358,7 @@ async fn in_time<T>(
     }
 }
 
-/// A result on its way to the caller.
+/// Sends the result of a query to the caller, and counts it.
 struct ResultSender {
     opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
     pieces: mpsc::Sender<Result<Piece, SqlError>>,

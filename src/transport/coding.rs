@@ -24,7 +24,7 @@ const BLOCKING_BYTES_MIN: usize = 32 << 10;
 /// zstd level: higher ones save little on JSON and cost a lot.
 const ZSTD_LEVEL: i32 = 1;
 
-/// An extension of responses whose body never changes while the process lives.
+/// Marks a response whose body never changes while the process lives.
 #[derive(Clone, Copy, Debug)]
 pub struct ConstantBody;
 

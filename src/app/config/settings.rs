@@ -1,7 +1,7 @@
 //! The table of settings: name, kind and documentation of each.
 //!
 //! To add a setting, add a row here and a field of the same name to the section's structure; a test compares the two.
-//! Defaults are those of the structure.
+//! The defaults come from the structures.
 
 use std::net::SocketAddr;
 use std::str::FromStr;

@@ -356,8 +356,7 @@ impl InputColumns {
         Ok(understood)
     }
 
-    /// Returns whether the columns are all those of the file, because neither the request nor their names tell which
-    /// are meant.
+    /// Returns whether all columns of the file are used, because neither the request nor their names select any.
     fn has_every_column(&self, request: &FileRequest) -> bool {
         let named = [self.postal_code, self.insee_code, self.kind, self.lat];
         request.operation == Operation::Search

@@ -260,8 +260,8 @@ pub fn names_hamlet(word: &str) -> bool {
     matches!(word, "hameau" | "lieu" | "lieudit" | "quartier" | "village")
 }
 
-/// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,
-/// `chez Martin`.
+/// Returns whether a word begins a part of an address that an address base does not have: `bâtiment les Érables`, `chez
+/// Martin`.
 pub fn begins_ignored_part(word: &str) -> bool {
     const OPENERS: &[&str] = &[
         "bat", "batiment", "bt", "centre", "chez", "ferme", "imm", "immeuble", "lieudit",

@@ -1,4 +1,4 @@
-//! Documentation of endpoints that does not follow from their other fields.
+//! Documentation of endpoints that cannot be derived from their other fields.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The estimates part of the OpenAPI document: the body, from the table that reads it, and the response.
+//! The estimates part of the OpenAPI document: the request body, generated from its field table, and the response.
 
 use serde_json::{Map, Value, json};
 

@@ -105,7 +105,7 @@ impl RequestTrace {
     }
 }
 
-/// Parameter of a path that gives access to a result, and stands in its place in the log.
+/// Path parameter that gives access to a result. The log shows this name instead of its value.
 const TOKEN: &str = "{token}";
 /// Beginning of the paths that may have a token, also where no endpoint has the path.
 const PROJECTS: &str = "/geocoding/async/projects/";

@@ -104,10 +104,10 @@ fn home_operation() -> Operation {
         .with_description(
             "The value of a home with its interval and parts, the most similar recorded sales, median prices of its \
              commune and department over time, the energy diagnostics of its building, the sales of its parcels, the \
-             market of its commune, layers around it, and the sources of all that. `format=html` returns a web page and \
-             `format=pdf` two pages of A4, both in the language of `lang` and with the letterhead of the account. \
-             Diagnostics and parcels are those of the address, so they need an address, or a position within 50 m of \
-             one",
+             market of its commune, layers around it, and the sources of all that. `format=html` returns a web page \
+             and `format=pdf` two pages of A4, both in the language of `lang` and with the letterhead of the account. \
+             Diagnostics and parcels are found by address, so the request needs an address or a position within 50 m \
+             of one",
         )
         .with_query(parameters(toise_report::parameters()))
         .with_answer(enveloped(reference("HomeReport")))

@@ -338,7 +338,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
     let query = pairs(call.query)?;
     let mut values = read_query(&query, &OPTIONS)?;
-    // What is no number is refused with the bounds.
+    // A text that is not a number is refused, and the fault states the bounds.
     let moved = values
         .take::<&str>("movedPercent")
         .map(|text| text.parse().unwrap_or(f64::NAN));

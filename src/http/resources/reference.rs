@@ -1,5 +1,5 @@
-//! What describes the service: the contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI,
-//! compiled in, so that it needs no network.
+//! The API reference: the OpenAPI document at `/openapi.json`, and the page `/docs`. The page is Swagger UI, compiled
+//! in, so that it needs no network.
 //!
 //! The page is the same at `/docs` and `/docs/`; only the relative links to its files and to the guide differ.
 

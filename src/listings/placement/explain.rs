@@ -62,7 +62,7 @@ pub struct ExplainedAdvert {
     fingerprint: Fingerprint,
 }
 
-/// Another advert of one of the two properties, which keeps the properties apart.
+/// An advert of one of the two properties that keeps them apart.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dissenter {
@@ -312,7 +312,7 @@ struct ComparedSide<'a> {
     advert: &'a ExplainedAdvert,
     compared: Fingerprint,
     around: Surroundings,
-    /// Whether it and the other explained advert match. Then adverts that merely lower the odds dissent too.
+    /// Whether it and the other explained advert match. If so, adverts that only lower the odds also keep them apart.
     is_match: bool,
 }
 

@@ -288,7 +288,7 @@ fn find_nearby(
     })
 }
 
-/// An advert found under a block key.
+/// An advert that shares a block key with the one to be placed.
 struct BlockMatch {
     /// The advert.
     advert: i64,

@@ -1,5 +1,5 @@
-//! Evens the values of JSON lines. Texts that mean a missing value become null, as in delimited text. Values of keys
-//! that have several types become texts, because a column has one type.
+//! Gives each key of JSON lines one type. Texts that mean a missing value become null, as in delimited text. If a key
+//! has values of several types, all of them become texts, because a column has one type.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -41,7 +41,7 @@ pub(super) fn normalised(lines: TempPath) -> io::Result<(TempPath, Vec<String>)>
     for (name, values) in &all.fields {
         values.add_mixed(name, &mut names);
     }
-    // What is wrong with a line is reported when the table is read.
+    // Malformed lines are reported when the table is read.
     if names.is_empty() && !is_any_missing || seen.is_err() {
         return Ok((lines, Vec::new()));
     }

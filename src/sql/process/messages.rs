@@ -46,7 +46,7 @@ pub(super) struct QueryOrder {
     pub parts: Vec<usize>,
 }
 
-/// What is asked of a query.
+/// What a process does with a query.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Its rows.
@@ -126,7 +126,7 @@ pub(super) enum Report {
     },
 }
 
-/// What a process asks the server to compute.
+/// A computation that a process asks the server for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum ServerCall {
     /// A function of the product.

@@ -229,7 +229,7 @@ fn signal(_status: ExitStatus) -> Option<i32> {
     None
 }
 
-/// Copies the messages of a process to the log until it ends, and returns the last of them.
+/// Copies the messages of a process to the log until it ends, and returns the last messages.
 async fn copy_to_log(from: impl AsyncRead + Unpin) -> String {
     let mut lines = BufReader::new(from).lines();
     let mut last = VecDeque::new();

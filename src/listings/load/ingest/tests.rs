@@ -105,7 +105,7 @@ fn types(receipt: &IngestReceipt) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_position_that_cannot_be_is_left_out_with_a_warning() {
+fn an_impossible_position_is_left_out_with_a_warning() {
     let fixture = IngestFixture::open();
     let first = fixture.ingest_one(flat("a", 1, 0));
     let known = fixture.advert(first.flx_id)["location"]["locationCoordinate"].clone();
