@@ -60,7 +60,7 @@ impl CsvArgs {
 /// The option of commands that read files made by other programs.
 #[derive(Args, Clone, Debug)]
 pub struct MissingArgs {
-    /// Further texts that stand for an empty cell, separated by commas, besides NA, NULL, n.c., - and the like
+    /// Further texts that stand for an empty cell, separated by commas, in addition to NA, NULL, n.c., - and the like
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     missing: Vec<String>,
 }

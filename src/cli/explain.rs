@@ -182,7 +182,7 @@ fn print(explanation: &Explanation) {
     }
     println!("{table}");
     if let Some(veto) = comparison.veto {
-        println!("kept apart, whatever else agrees: {}", reason(veto));
+        println!("kept apart regardless of all else: {}", reason(veto));
     }
     println!(
         "before any comparison: {:+.1} bits (adverts around: {})",

@@ -316,7 +316,7 @@ impl<'p> ReadingPlan<'p> {
         Ok((self.with_sets(mapping)?, RowShape::Mapped))
     }
 
-    /// Returns whether rows are read by rules, whatever their columns are.
+    /// Returns whether rows are read by rules, for any columns.
     fn is_mapped(&self) -> bool {
         self.mapping.is_of_file() || !self.maps.is_empty()
     }

@@ -270,7 +270,7 @@ pub fn units_fit(name: &str, field: &str) -> bool {
     note_fits(name, field)
 }
 
-/// Returns whether the units in a note after a name are those of a field.
+/// Returns whether the units in a note after a name match the units of a field.
 fn note_fits(note: &str, field: &str) -> bool {
     let words = note.split(|sign: char| !(sign.is_alphanumeric() || "€$£%".contains(sign)));
     let is_price = field.starts_with("currentPrice.") || field == RENT;

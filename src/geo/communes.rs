@@ -142,16 +142,16 @@ pub fn divided_city(name: &str) -> Option<&'static Place> {
     })
 }
 
-/// Returns whether two names are those of one town in any spelling, with or without an arrondissement or a postal code:
+/// Returns whether two names mean the same town in any spelling, with or without an arrondissement or a postal code:
 /// `Paris` and `Paris 11e (75011)`.
 pub fn is_same_town(one: &str, other: &str) -> bool {
     let town = town_of(one);
     !town.is_empty() && town == town_of(other)
 }
 
-/// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code is that of another:
-/// `13001` and `Marseille 8e`. It is then unknown which is meant. A department in brackets, as in `Marseille (13)`, is
-/// no arrondissement.
+/// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code belongs to another:
+/// `13001` and `Marseille 8e`. The right one is then unknown. A department in brackets, as in `Marseille (13)`, is no
+/// arrondissement.
 pub fn names_other_arrondissement(postal_code: &str, name: &str) -> bool {
     let department = format!("({})", postal_code.get(..2).unwrap_or_default());
     let name = fold(&name.replace(&department, "")).replace(postal_code, "");

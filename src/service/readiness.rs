@@ -1,4 +1,4 @@
-//! Tells whether the service accepts requests, from its phase, its workers and its obstacles.
+//! Determines whether the service accepts requests, from its phase, its workers and its obstacles.
 //!
 //! A check takes an uncontended lock and reads the state of about twenty workers.
 

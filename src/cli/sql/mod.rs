@@ -110,7 +110,7 @@ pub struct SqlArgs {
     /// repeatable
     #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
     pub files: Vec<FileTable>,
-    /// Columns of these files that are text, besides those that hold codes: names separated by commas, or all
+    /// Columns of these files that are text, in addition to columns of codes: names separated by commas, or all
     #[arg(
         long,
         value_name = "NAMES",

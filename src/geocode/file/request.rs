@@ -319,7 +319,7 @@ impl InputColumns {
 
 impl InputColumns {
     /// Finds a request's columns among the columns of a file, and returns them with how they were interpreted. The
-    /// columns of the address are those of [`FileRequest::for_header`].
+    /// columns of the address come from [`FileRequest::for_header`].
     ///
     /// # Errors
     /// Those of [`Self::find`].

@@ -22,7 +22,7 @@ use toise_input::missing::{self, MissingCounts};
 /// Maximum bytes of answers kept per file in progress, for rows that repeat a query. It may be exceeded by one block of
 /// answers.
 const ANSWERS_BYTES_MAX: usize = 48 << 20;
-/// Overhead of a kept answer besides its strings, bytes.
+/// Overhead of a kept answer in addition to its strings, bytes.
 const ANSWER_BYTES: usize = 400;
 /// Maximum bytes of the address of a row. The limit leaves room for leading punctuation, which is skipped; the address
 /// itself is limited to [`TEXT_CHARS`] characters.

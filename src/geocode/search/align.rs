@@ -289,14 +289,14 @@ impl<'q> StreetQuery<'q> {
         let (mut all, mut explained, mut weakest) = (0.0, 0.0, 1.0_f32);
         let mut left_out = 0.0;
         let mut is_name_behind = false;
-        let mut tells = is_beginning || rows.iter().all(|row| row.kind.is_article);
+        let mut is_distinctive = is_beginning || rows.iter().all(|row| row.kind.is_article);
         for (word, row) in rows.iter().enumerate().skip(usize::from(has_type)).rev() {
             let likeness = alignment.of[word].map_or(0.0, |(_, likeness)| likeness);
             if likeness > 0.0 {
                 all += row.kind.weight;
                 explained += row.kind.weight * likeness;
                 if !row.kind.is_article {
-                    tells = true;
+                    is_distinctive = true;
                     weakest = weakest.min(likeness);
                 }
             } else {
@@ -306,7 +306,7 @@ impl<'q> StreetQuery<'q> {
             }
             is_name_behind |= !row.kind.is_article;
         }
-        if !tells {
+        if !is_distinctive {
             return None;
         }
         let type_is_aligned = has_type && alignment.of[0].is_some();

@@ -113,7 +113,7 @@ pub struct Query {
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
-    /// Number after CEDEX, which in large towns is that of an arrondissement.
+    /// Number after CEDEX, which in large towns is the number of an arrondissement.
     cedex_number: Option<u32>,
     /// Place that an INSEE code in the text names, and the code's tokens, as bits.
     pub insee_code: Option<(u32, u64)>,

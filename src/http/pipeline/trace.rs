@@ -63,7 +63,7 @@ impl RequestTrace {
         refused.error
     }
 
-    /// Sets the headers of a response. Without a valid key, the rate is that of the client's address.
+    /// Sets the headers of a response. Without a valid key, the rate of the client's address is given.
     pub fn set_headers(&self, path: &str, response: &mut Response<Bytes>) {
         let headers = response.headers_mut();
         answer_headers::set_request_id(headers, self.request_id);

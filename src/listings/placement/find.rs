@@ -45,7 +45,7 @@ pub(crate) struct PlacementTarget {
     pub likely: Option<Vec<(i64, f32)>>,
 }
 
-/// Input of a search for an advert's property, besides the store.
+/// Input of a search for an advert's property, in addition to the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacementQuery<'a> {
     /// Fingerprint of the advert.

@@ -113,7 +113,7 @@ fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let (word, its_count) = (before.next(), before.next());
     match word.and_then(Token::word) {
         Some("sur") => AreaOwner::Land,
-        // `Appartement 1 pièce 30 m²`; the area of `une pièce de 30 m²` is that of a room.
+        // `Appartement 1 pièce 30 m²`; `une pièce de 30 m²` states the area of a room.
         Some("piece") if its_count.is_some_and(|count| count.number().is_some()) => {
             AreaOwner::Dwelling
         }

@@ -274,7 +274,7 @@ fn repeated_and_older_sightings_change_no_content_and_two_in_one_group_both_appl
     assert_eq!(
         (older.change, types(&older)),
         (ContentChange::Unchanged, vec!["REPUBLISHED", "PRICE"]),
-        "what changed since is told late"
+        "changes since then are reported late"
     );
     let property = fixture.property(older.property_flx_id);
     assert_eq!(property["price"]["initial"]["value"], 300_000);
