@@ -366,7 +366,7 @@ fn worker_state(
     clock: &Clock,
     config: &Config,
 ) -> Result<State, Failure> {
-    use toise_cluster::coordinator::server::{InUse, ServerWorkers};
+    use toise_cluster::coordinator::server::{FunctionState, ServerWorkers};
     use toise_cluster::identity::Identity;
 
     // Refuses wrong settings now rather than at the first query.
@@ -377,7 +377,7 @@ fn worker_state(
     let layers = layers.clone();
     let has_adjustments = config.estimate.adjustments() == Adjustments::On;
     Ok(Arc::new(move || {
-        let in_use = InUse {
+        let in_use = FunctionState {
             identity: Identity::in_use(
                 models.named().as_deref(),
                 geocoding.named().as_deref(),

@@ -118,7 +118,7 @@ fn open_tables(
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
             // The tables, indexes and model of a replica change together, when a snapshot is installed.
-            engine.hold();
+            engine.freeze_views();
         }
         let (listings, texts) = (listings.clone(), TextSearch::open(data));
         let opened =

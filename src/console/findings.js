@@ -15,7 +15,7 @@ export const MESSAGES = [
   ["no sales, diagnostics or addresses: import those of a department", "ni ventes, ni diagnostics, ni adresses : importez ceux d’un département"],
   ["the index of addresses is missing or older than the addresses", "l’index des adresses manque ou est plus ancien que les adresses"],
   ["the last refresh of {holds} failed: {failure}", "la dernière mise à jour des {holds} a échoué : {failure}"],
-  ["the edition {available} of {holds} is available, {held} is held", "l’édition {available} des {holds} est disponible, {held} est chargée"],
+  ["the edition {available} of {holds} is available; the data folder has {held}", "l’édition {available} des {holds} est disponible, {held} est chargée"],
   ["the {holds} are {days} days old", "les {holds} datent de {days} jours"],
   ["no model is trained: no home can be valued", "aucun modèle n’est entraîné : aucun bien ne peut être estimé"],
   ["sales were imported after the model was trained", "des ventes ont été importées après l’entraînement du modèle"],

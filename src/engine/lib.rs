@@ -158,7 +158,7 @@ impl Engine {
     }
 
     /// Lets views change only in [`Engine::switch`] from now on: for replicas, whose tables change together.
-    pub fn hold(&self) {
+    pub fn freeze_views(&self) {
         self.is_held.store(true, Ordering::Relaxed);
     }
 

@@ -20,7 +20,7 @@ use crate::limits::{Limit, QueryLimits};
 use crate::process::Launch;
 use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
-use crate::process::query::{Arrived, CallHandler, QueryText, RemoteQuery, Task};
+use crate::process::query::{CallHandler, ProcessMessage, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
@@ -287,12 +287,12 @@ impl SqlService {
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
             match arrived {
-                Arrived::Opened(schema, is_distributed) => {
+                ProcessMessage::Opened(schema, is_distributed) => {
                     self.0.tallies.count_distributed(is_distributed);
                     results.open(schema)?;
                 }
-                Arrived::Rows(pieces, rows) => results.pass(pieces, rows).await?,
-                Arrived::Shape(_) | Arrived::Ended => {}
+                ProcessMessage::Rows(pieces, rows) => results.pass(pieces, rows).await?,
+                ProcessMessage::Shape(_) | ProcessMessage::Ended => {}
             }
             match rest {
                 Some(rest) => query = rest,
@@ -313,7 +313,7 @@ impl SqlService {
         let mut shape = None;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
-            if let Arrived::Shape(found) = arrived {
+            if let ProcessMessage::Shape(found) = arrived {
                 shape = Some(found);
             }
             match rest {

@@ -195,7 +195,7 @@ pub(super) fn unlock(
             let opened = previous.and_then(|key| key.open(&wrapped, WRAPPED).ok());
             let opened = opened.ok_or_else(|| {
                 Error::MasterKey(format!(
-                    "the master key is not that of this store; give the previous one in {VARIABLE}{PREVIOUS}"
+                    "the master key does not belong to this store; give the previous one in {VARIABLE}{PREVIOUS}"
                 ))
             })?;
             (opened, true)

@@ -213,7 +213,7 @@ test("usual refusals have words, and others keep those of the service", () => {
   assert.equal(name(422, 10002, "location: no rents to estimate from: ingest adverts of homes to rent"), "error.rents");
   assert.equal(name(503, 10000, "no model to estimate with: train one"), "error.noModel");
   assert.equal(name(422, 10002, "filters.area: isochrones are not available here: the setting geocoding.isochrones names no service"), "error.noTravel");
-  assert.equal(name(503, 10000, "the upstream isochrone service gives no answer; retry after 10 s"), "error.travelSilent");
+  assert.equal(name(503, 10000, "the upstream isochrone service does not respond; retry after 10 s"), "error.travelSilent");
   assert.equal(reasonOf(500, 10000, "internal error (request 01a2-b)").values.request, "01a2-b");
   assert.equal(name(422, 10002, "query: line 2, column 7: no such column"), undefined);
   const words = readFileSync(new URL("../../src/console/words.js", import.meta.url), "utf8");

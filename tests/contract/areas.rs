@@ -251,7 +251,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
     assert_eq!(
         (
             status,
-            message.contains("isochrone service gives no answer")
+            message.contains("isochrone service does not respond")
         ),
         (503, true),
         "{message}"

@@ -228,8 +228,9 @@ fn age(findings: &mut Findings<'_>, table: &TableState, holds: &str, now: DateTi
     }
     match (&table.edition, &table.available) {
         (Some(held), Some(available)) if held < available => {
-            let message =
-                format!("the edition {available} of {holds} is available, {held} is held");
+            let message = format!(
+                "the edition {available} of {holds} is available; the data folder has {held}"
+            );
             return findings.advice(message, "refresh");
         }
         _ => {}

@@ -17,7 +17,7 @@ pub struct WorkerReplica {
 impl WorkerReplica {
     /// Creates it; from then on, tables change only with publications.
     pub fn new(worker_data: Arc<WorkerData>, replica: &Replica) -> Self {
-        worker_data.engine().hold();
+        worker_data.engine().freeze_views();
         let number = replica.installed().map(|manifest| manifest.number);
         Self {
             worker_data,

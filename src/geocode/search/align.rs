@@ -110,7 +110,7 @@ impl<'q> StreetQuery<'q> {
     }
 
     /// Returns the number of words that are neither articles nor, after the town's name, names of a part of the town.
-    pub fn weighty(&self, reading: &Reading) -> usize {
+    pub fn substantive_count(&self, reading: &Reading) -> usize {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
             let text = self.text(one);

@@ -85,7 +85,7 @@ impl Operation {
     }
 
     /// Sets the media type and schema of a request body that is not JSON.
-    pub fn requested_as(mut self, media_type: &'static str, request: Value) -> Self {
+    pub fn with_request_of_type(mut self, media_type: &'static str, request: Value) -> Self {
         self.request_type = media_type;
         self.with_request(request)
     }
@@ -102,7 +102,7 @@ impl Operation {
     }
 
     /// Adds another form of the response.
-    pub fn or_as(mut self, media_type: &'static str, answer: Value) -> Self {
+    pub fn with_alternative(mut self, media_type: &'static str, answer: Value) -> Self {
         self.alternatives.push((media_type, answer));
         self
     }

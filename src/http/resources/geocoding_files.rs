@@ -104,7 +104,7 @@ fn documented(operation: Operation) -> Documented {
              spreadsheet (XLSX, ODS) as CSV, and UTF-16 as UTF-8. A row that cannot be read or is not found gets a \
              status and never stops the file. Rows with the same query are looked up only once",
         )
-        .requested_as("multipart/form-data", form_schema())
+        .with_request_of_type("multipart/form-data", form_schema())
         .with_answer_of_type("text/csv", json!({"type": "string"}))
 }
 

@@ -111,8 +111,8 @@ fn home_operation() -> Operation {
         )
         .with_query(parameters(toise_report::parameters()))
         .with_answer(enveloped(reference("HomeReport")))
-        .or_as("text/html", json!({"type": "string"}))
-        .or_as("application/pdf", json!({"type": "string", "format": "binary"}))
+        .with_alternative("text/html", json!({"type": "string"}))
+        .with_alternative("application/pdf", json!({"type": "string", "format": "binary"}))
         .failing(Failure::NoModel)
 }
 

@@ -171,7 +171,7 @@ fn put_operation() -> Operation {
              portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
         ))
         .with_query(parameters(&OPTIONS))
-        .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
+        .with_request_of_type("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(schema))
         .failing(Failure::Refused)
 }

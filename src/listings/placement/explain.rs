@@ -287,8 +287,8 @@ pub(super) fn explanation(
             compared,
             is_match: second.is_match,
         };
-        dissenters = dissenting(connection, &one, &second)?;
-        dissenters.extend(dissenting(connection, &other, &first)?);
+        dissenters = dissenters_of(connection, &one, &second)?;
+        dissenters.extend(dissenters_of(connection, &other, &first)?);
         dissenters.truncate(DISSENTERS_MAX);
     }
     Ok(Explanation {
@@ -318,7 +318,7 @@ struct ComparedSide<'a> {
 
 /// Returns the other adverts of the first advert's property that may not share a property with the second. Excludes
 /// adverts that a person merged with the first.
-fn dissenting(
+fn dissenters_of(
     connection: &Connection,
     first: &ExplainedAdvert,
     second: &ComparedSide<'_>,

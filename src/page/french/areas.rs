@@ -57,7 +57,7 @@ pub fn areas(tokens: &[Token]) -> Areas {
         let of = if factor > 1.0 {
             AreaOwner::Land
         } else {
-            what(tokens, place, after)
+            area_owner(tokens, place, after)
         };
         match of {
             AreaOwner::Dwelling if DWELLING.contains(&area) => {
@@ -86,7 +86,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     }
 }
 
-fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
+fn area_owner(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let is_bridge = |token: &Token| {
         matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-')) || token.is_any(&BRIDGES)
     };

@@ -74,7 +74,7 @@ pub enum ApiError {
     IdempotencyConflict,
     /// The call under the idempotency key was made and is not made again; its response is not kept.
     #[error(
-        "idempotency-key: the call was made and answered with {status}; the answer is not kept any more, and the call is \
+        "idempotency-key: the call was made and answered with {status}; its response is no longer stored, and the call is \
          not made again"
     )]
     AnswerNotKept {
@@ -108,7 +108,7 @@ pub enum ApiError {
     )]
     NoModel,
     /// A service that this one depends on does not respond.
-    #[error("the upstream {what} service gives no answer; retry after {retry_after_s} s")]
+    #[error("the upstream {what} service does not respond; retry after {retry_after_s} s")]
     UpstreamUnavailable {
         /// What the other service provides.
         what: &'static str,

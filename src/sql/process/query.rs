@@ -62,7 +62,7 @@ pub(crate) struct RemoteQuery {
 }
 
 /// A message from a process that runs a query.
-pub(crate) enum Arrived {
+pub(crate) enum ProcessMessage {
     /// The query runs: its columns, and whether other machines answered it, if it was large enough for them.
     Opened(SchemaRef, Option<bool>),
     /// A part of the result, with the number of rows that end in it.
@@ -108,7 +108,7 @@ impl RemoteQuery {
     ///
     /// # Errors
     /// The query failed; its process was returned to the pool or has ended.
-    pub async fn next(mut self, pool: &Pool) -> Result<(Arrived, Option<Self>), SqlError> {
+    pub async fn next(mut self, pool: &Pool) -> Result<(ProcessMessage, Option<Self>), SqlError> {
         loop {
             let Ok(Some((report, body))) = self.process.report().await else {
                 return Err(self.process.ended().await);
@@ -120,7 +120,7 @@ impl RemoteQuery {
                 }
                 Report::Opened { is_distributed } => {
                     let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
-                    Arrived::Opened(schema, is_distributed)
+                    ProcessMessage::Opened(schema, is_distributed)
                 }
                 Report::Rows { rows, place } => {
                     let bytes = match place {
@@ -130,7 +130,7 @@ impl RemoteQuery {
                             Err(_) => return Err(self.process.ended().await),
                         },
                     };
-                    Arrived::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
+                    ProcessMessage::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
                 }
                 Report::Shape {
                     columns,
@@ -138,7 +138,7 @@ impl RemoteQuery {
                     types,
                 } => {
                     let shape = shape(body, columns, parameters, &types);
-                    Arrived::Shape(shape.map_err(SqlError::internal)?)
+                    ProcessMessage::Shape(shape.map_err(SqlError::internal)?)
                 }
                 Report::Ended { error, is_spent } => {
                     self.forget_answered();
@@ -149,7 +149,7 @@ impl RemoteQuery {
                     }
                     return match error {
                         Some(error) => Err(error.into()),
-                        None => Ok((Arrived::Ended, None)),
+                        None => Ok((ProcessMessage::Ended, None)),
                     };
                 }
             };
