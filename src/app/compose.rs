@@ -138,7 +138,7 @@ pub struct Sources {
     pub models: LiveModel,
     /// The addresses.
     pub geocoding: GeocodingService,
-    /// The executable of this program, which runs the SQL queries of keys in processes of its own.
+    /// The executable of this program, which runs the SQL queries of keys in separate processes.
     pub program: PathBuf,
 }
 

@@ -114,7 +114,7 @@ pub fn register_gauges(metrics: &Metrics, status: &ReplicaStatus, clock: &Clock)
     });
 }
 
-/// Refuses to serve the folder of a replica as if it had data of its own.
+/// Refuses to serve the folder of a replica as if it had its own data.
 ///
 /// # Errors
 /// The folder is a replica's.

@@ -231,7 +231,7 @@ pub fn run_service(
     }
 }
 
-/// Brings a replica to the newest snapshot; `None` for a service with data of its own.
+/// Brings a replica to the newest snapshot; `None` for a service with its own data.
 fn first_snapshot(
     data: &Path,
     config: &Config,

@@ -322,7 +322,7 @@ impl<'p> ReadingPlan<'p> {
     }
 
     /// Reads a text once to see how its columns write numbers, notes the decimal mark in `form` and sets it in the
-    /// mapping. Parquet has numbers of its own. Returns the names of the fields of all rows, if the file has no header.
+    /// mapping. Parquet has its own numbers. Returns the names of the fields of all rows, if the file has no header.
     fn observe(
         &self,
         path: &Path,

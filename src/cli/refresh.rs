@@ -155,7 +155,7 @@ fn show_plan(common: &Common, plan: &Plan) -> CommandResult {
     verdict(&failures, has_only_failures)
 }
 
-/// Fails if something failed, with an exit code of its own if that was only a part.
+/// Fails if something failed, with another exit code if only a part failed.
 fn verdict(failures: &[String], has_only_failures: bool) -> CommandResult {
     if failures.is_empty() {
         return Ok(());

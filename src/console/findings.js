@@ -11,7 +11,7 @@ export const MESSAGES = [
   ["{file} is missing; restore a backup", "{file} manque ; restaurez une sauvegarde"],
   ["the folder is empty: import the open data of a department", "le dossier est vide : importez les données ouvertes d’un département"],
   ["to try it without downloads, serve invented data", "pour essayer sans téléchargement, servez des données inventées"],
-  ["the sales are invented, at least in part; keep real data in a folder of its own", "les ventes sont inventées, au moins en partie ; gardez les vraies données dans leur propre dossier"],
+  ["the sales are invented, at least in part; keep real data in a separate folder", "les ventes sont inventées, au moins en partie ; gardez les vraies données dans leur propre dossier"],
   ["no sales, diagnostics or addresses: import those of a department", "ni ventes, ni diagnostics, ni adresses : importez ceux d’un département"],
   ["the index of addresses is missing or older than the addresses", "l’index des adresses manque ou est plus ancien que les adresses"],
   ["the last refresh of {holds} failed: {failure}", "la dernière mise à jour des {holds} a échoué : {failure}"],

@@ -1,7 +1,7 @@
 //! The store: small data that must never be wrong, in two SQLite files.
 //!
-//! The records of API calls have a file of their own, [`Store::ledger`]: a response waits until its row is on disk and
-//! must not wait for the adverts of another call. Everything else is in the other file, including everything that must
+//! The records of API calls have a separate file, [`Store::ledger`]: a response waits until its row is on disk and must
+//! not wait for the adverts of another call. Everything else is in the other file, including everything that must
 //! change in one transaction.
 //!
 //! Both use WAL mode, and a write is on disk when it returns: in the store because its commits sync

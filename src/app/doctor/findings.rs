@@ -156,7 +156,7 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
     let sales = examined.table("dvf");
     if sales.is_some_and(|sales| sales.is_invented) {
         let message =
-            "the sales are invented, at least in part; keep real data in a folder of its own";
+            "the sales are invented, at least in part; keep real data in a separate folder";
         findings.found.push(Finding {
             severity: Severity::Advice,
             message: message.to_owned(),

@@ -102,7 +102,7 @@ impl OpenJob {
     }
 }
 
-/// Answers the blocks of a part, each with a batch of its own as the local command does.
+/// Answers the blocks of a part, each in a separate batch, as the local command does.
 fn blocks<C: Serialize + Send>(
     started: Instant,
     part: &[u8],

@@ -196,7 +196,7 @@ pub fn suffix_code(word: &str) -> Option<u8> {
     })
 }
 
-/// Code for any suffix that has no code of its own, such as `a bis`, `b1` or `2`; the index stores its text.
+/// Code for any suffix without a code, such as `a bis`, `b1` or `2`; the index stores its text.
 pub const OTHER_SUFFIX: u8 = 31;
 
 /// Returns the suffix with a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].

@@ -74,8 +74,8 @@ pub enum ApiError {
     IdempotencyConflict,
     /// The call under the idempotency key was made and is not made again; its response is not kept.
     #[error(
-        "idempotency-key: the call was made and answered with {status}; its response is no longer stored, and the call is \
-         not made again"
+        "idempotency-key: the call was made and answered with {status}; its response is no longer stored, and the call \
+         is not made again"
     )]
     AnswerNotKept {
         /// Status of the answer.

@@ -3,9 +3,8 @@
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
 //! whole file. In JSON, texts that mean a missing value become null, integers of more than 18 digits become texts, and
-//! so do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that
-//! the user adds become null. Only local sessions have these tables; a query that comes over the network cannot name a
-//! file.
+//! so do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls, so only texts that the user adds
+//! become null. Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 mod mixed;
 #[cfg(test)]
