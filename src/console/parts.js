@@ -77,7 +77,7 @@ export const Head = ({ title, about, children }) => html`<header><div><h1>${titl
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
-/** An input whose value is in the address. What is being typed stays when the screen is drawn again meanwhile. */
+/** An input whose value is in the address. A half-typed text stays if the screen is redrawn. */
 export function Typed({ given, ...attributes }) {
   const [typed, setTyped] = useState({});
   const value = typed.over === given ? typed.text : given;

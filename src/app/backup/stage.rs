@@ -63,13 +63,13 @@ impl StagedBackup {
         let is_tar = target
             .extension()
             .is_some_and(|extension| extension == "tar");
-        let (target, beside) = if is_tar {
+        let (target, stage_parent) = if is_tar {
             (BackupTarget::Tar(target.to_owned()), data.to_owned())
         } else {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
-        let folder = Stage::create(STAGE_PREFIX, &beside)?;
+        let folder = Stage::create(STAGE_PREFIX, &stage_parent)?;
         let created_at = iso(clock.now());
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;

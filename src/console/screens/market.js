@@ -24,7 +24,7 @@ import { Card } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
 const COMMUNES_ZOOM = 8;
-/** A click finds what lies within this many metres. */
+/** A click finds what is within this many metres. */
 const NEAR_M = 60;
 /** Results are those of the place from this zoom on, within about what the map shows, pixels and metres. */
 const LOCAL_ZOOM = 8;

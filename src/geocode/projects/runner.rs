@@ -179,7 +179,7 @@ impl RunnerLoop {
             output_at = plan.header().len() as u64;
             input_at = plan.first_record_at();
         }
-        let beside = self
+        let other_bytes = self
             .projects
             .store
             .read(|connection| record::bytes_except(connection, project.id))?;
@@ -193,7 +193,7 @@ impl RunnerLoop {
             output,
             counts: project.counts,
             output_at,
-            output_bytes_max: self.projects.room.result_bytes_max(beside),
+            output_bytes_max: self.projects.room.result_bytes_max(other_bytes),
             geocoder: self.addresses.geocoder(),
         })
     }

@@ -4173,7 +4173,7 @@ class EstimateMetadata(TypedDict):
     model: EstimateMetadataModel
     """The model that made the estimate."""
     coverage: float
-    """Share of sales whose price lies within the interval."""
+    """Share of sales whose price is within the interval."""
     fallback: Literal["none", "department", "national"]
     """What was used in place of sales around the home."""
     warning: NotRequired[Literal["no_sale_within_reach", "few_sales_within_reach", "sales_far_away", "outside_france", "coordinates_swapped?"]]
