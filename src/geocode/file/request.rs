@@ -11,7 +11,9 @@ use crate::request::Operation;
 use crate::text::fold::tokens;
 use crate::text::lexicon;
 use toise_contract::Fault;
-use toise_contract::columns::{address_columns, has_house_number, is_house_number};
+use toise_contract::columns::{
+    CITY, POSTAL_CODE, address_columns, has_house_number, is_house_number, meaning,
+};
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 use toise_input::FileReading;
@@ -237,6 +239,9 @@ pub struct InputColumns {
     /// How many of them, the first, hold the house number of the street that follows. They are left out of a row whose
     /// street begins with a number.
     pub house_numbers: usize,
+    /// Columns of the address whose names mean its postal code and its town. They are left out of a row whose address
+    /// already has them.
+    pub town: [Option<usize>; 2],
     /// Column of the postal code.
     pub postal_code: Option<usize>,
     /// Column of the INSEE code.
@@ -285,10 +290,19 @@ impl InputColumns {
         if text.is_empty() && request.operation == Operation::Search {
             text = (0..header.len()).collect();
         }
-        let meant = request.columns.iter().filter(|_| request.is_meant);
+        let meant: &[String] = if request.is_meant {
+            &request.columns
+        } else {
+            &[]
+        };
+        let town = [POSTAL_CODE, CITY].map(|field| {
+            let is_it = |name: &&String| meaning(name).is_some_and(|found| found.field == field);
+            meant.iter().find(is_it).and_then(|name| position(name))
+        });
         let mut found = Self {
             text,
-            house_numbers: meant.filter(|name| is_house_number(name)).count(),
+            house_numbers: meant.iter().filter(|name| is_house_number(name)).count(),
+            town,
             postal_code: filter("postcode", &request.postal_code)?,
             insee_code: filter("citycode", &request.insee_code)?,
             kind: filter("type", &request.kind)?,
@@ -481,6 +495,26 @@ mod tests {
             ]
         );
         assert_eq!(reading.columns_unused, ["x"]);
+    }
+
+    #[test]
+    fn the_postal_code_and_the_town_of_an_address_are_those_that_names_mean() {
+        let header = header("adresse_ban;nom_commune_ban;code_postal_ban;code_insee_ban");
+        let open = FileRequest {
+            unnamed: UnnamedColumns::ByMeaning,
+            ..FileRequest::default()
+        };
+        let found = InputColumns::understand(&open, &header).unwrap().0;
+        assert_eq!(
+            (found.text, found.town),
+            (vec![0, 2, 1], [Some(2), Some(1)])
+        );
+        let named = FileRequest {
+            columns: header.clone(),
+            ..open
+        };
+        let found = InputColumns::understand(&named, &header).unwrap().0;
+        assert_eq!(found.town, [None; 2]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::request::InputColumns;
 use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
+use crate::text::fold;
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
 use toise_input::delimited::unmarked;
@@ -75,10 +76,19 @@ impl RowCells {
         let mut text = String::new();
         let mut number_end = 0;
         let mut street_end = 0;
+        // The words after the postal code in an address that has it.
+        let mut after_code: Option<Vec<String>> = None;
         for (place, at) in columns.text.iter().enumerate() {
             let part = cell(*at);
             let part = missing::counted_or_empty(unmarked(part.trim()), met);
-            if !part.is_empty() {
+            let [is_code, is_city] = columns.town.map(|column| column == Some(*at));
+            if is_code {
+                after_code = fold::words_after(&text, part);
+            }
+            let is_said = after_code
+                .as_ref()
+                .is_some_and(|words| is_code || is_city && fold::begin_with(words, part));
+            if !part.is_empty() && !is_said {
                 if !text.is_empty() {
                     text.push(' ');
                 }
@@ -417,6 +427,28 @@ mod tests {
             (["1", "12 4 Chemins", "Mende"], "12 4 Chemins Mende"),
             (["1", "", "Mende"], "1 Mende"),
             (["'1", "=\"Avenue Foch\"", "Mende"], "1 Avenue Foch Mende"),
+        ] {
+            let mut met = MissingCounts::default();
+            let read = RowCells::read(&columns, &mut met, |at| cells[at].into());
+            assert_eq!(read.unwrap().text, text);
+        }
+    }
+
+    #[test]
+    fn a_postal_code_and_a_town_that_the_address_has_are_not_repeated() {
+        let columns = InputColumns {
+            text: vec![0, 1, 2],
+            town: [Some(1), Some(2)],
+            ..InputColumns::default()
+        };
+        let whole = "3 Rue de Mende 48000 Mende";
+        for (cells, text) in [
+            ([whole, "48000", "MENDE"], whole),
+            (["3 Rue de Mende", "48000", "Mende"], whole),
+            (["3 Rue de Mende 48000", "48000", "Mende"], whole),
+            (["3 Rue de Mende", "", "Mende"], "3 Rue de Mende Mende"),
+            (["", "48000", "Mende"], "48000 Mende"),
+            ([whole, "", ""], whole),
         ] {
             let mut met = MissingCounts::default();
             let read = RowCells::read(&columns, &mut met, |at| cells[at].into());
