@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
-use crate::text::fold::tokens;
+use crate::text::fold::{Token, tokens};
 use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{
@@ -25,6 +25,8 @@ pub const COLUMNS_MAX: usize = 100;
 const LISTED_BYTES_MAX: usize = 2_000;
 /// Length of a postal code in bytes.
 const POSTAL_CODE_BYTES: usize = 5;
+/// Minimum bytes of a word in the plural.
+const PLURAL_BYTES_MIN: usize = 4;
 /// Minimum words of a street with its number and type.
 const STREET_WORDS_MIN: usize = 3;
 
@@ -427,8 +429,8 @@ fn refuse_row(header: &[String]) -> Result<(), Fault> {
     Err(Fault::new("data", message))
 }
 
-/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch`, but not `1. Adresse` or
-/// `3 pièces prix`.
+/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch` or `5 Grande Rue`, but not
+/// `1. Adresse`, `3 pièces avec jardin` or `2 chambres cour`.
 fn is_numbered_street(cell: &str) -> bool {
     let after = cell.trim_start().trim_start_matches(char::is_alphanumeric);
     let words = tokens(cell);
@@ -439,7 +441,18 @@ fn is_numbered_street(cell: &str) -> bool {
     has_house_number(cell)
         && after.starts_with(|sign: char| sign.is_whitespace() || sign == ',')
         && words.len() >= STREET_WORDS_MIN
-        && words.iter().any(|word| is_type(&word.text))
+        && street_starts(&words).any(is_type)
+}
+
+/// Returns the words of a numbered street that may be its type: the first after the house number, or the second if the
+/// first may be an adjective, and not what is counted.
+fn street_starts(words: &[Token]) -> impl Iterator<Item = &str> {
+    let words = words.iter().map(|word| word.text.as_str()).skip(1);
+    let mut words = words.skip_while(|word| lexicon::suffix_code(word).is_some());
+    let first = words.next();
+    let may_be_adjective = |word: &str| word.len() < PLURAL_BYTES_MIN || !word.ends_with('s');
+    let second = words.next().filter(|_| first.is_none_or(may_be_adjective));
+    first.into_iter().chain(second)
 }
 
 /// Lists the names of columns for a message, as many as fit into [`LISTED_BYTES_MAX`].
@@ -531,6 +544,8 @@ mod tests {
             "7;12 rue de la Paix, Paris",
             "Place Foch;48000;Mende",
             "Durand;9 bis av. Foch",
+            "Durand;9 B Grande Rue",
+            "Durand;9 vieux chemin de Mende",
         ] {
             let refused = InputColumns::understand_line(&open, &header(row)).unwrap_err();
             assert!(refused.to_string().contains("looks like a row"), "{row}");
@@ -546,6 +561,8 @@ mod tests {
             "Ville;2022_population",
             "1. Nom;2. Adresse du bien;3. Commune",
             "lieu;3 pièces prix",
+            "lieu;3 pièces avec jardin",
+            "lieu;3 pièces jardin;2 chambres cour",
         ] {
             assert!(
                 InputColumns::understand_line(&open, &header(names)).is_ok(),
