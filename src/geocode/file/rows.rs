@@ -2,6 +2,7 @@
 //!
 //! The answers come from a [`RowAnswers`]: the index open in this process, or remote workers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ impl RowCells {
     pub fn read<'c>(
         columns: &InputColumns,
         met: &mut MissingCounts,
-        cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
+        cell: impl Fn(usize) -> Cow<'c, str>,
     ) -> Option<Self> {
         let mut one = |at: Option<usize>| {
             let Some(at) = at else {
@@ -82,6 +83,12 @@ impl RowCells {
             let part = cell(*at);
             let part = missing::counted_or_empty(unmarked(part.trim()), met);
             let [is_code, is_city] = columns.town.map(|column| column == Some(*at));
+            let part = if is_code {
+                Cow::Owned(padded(part))
+            } else {
+                Cow::Borrowed(part)
+            };
+            let part: &str = &part;
             if is_code {
                 after_code = fold::words_after(&text, part);
             }
@@ -435,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_postal_code_and_a_town_that_the_address_has_are_not_repeated() {
+    fn a_postal_code_is_repaired_and_not_repeated_with_its_town_after_an_address_that_has_it() {
         let columns = InputColumns {
             text: vec![0, 1, 2],
             town: [Some(1), Some(2)],
@@ -449,6 +456,11 @@ mod tests {
             (["3 Rue de Mende", "", "Mende"], "3 Rue de Mende Mende"),
             (["", "48000", "Mende"], "48000 Mende"),
             ([whole, "", ""], whole),
+            (["3 rue Haute", "1000", "Bourg"], "3 rue Haute 01000 Bourg"),
+            (
+                ["3 rue Haute", "48000.0", "Mende"],
+                "3 rue Haute 48000 Mende",
+            ),
         ] {
             let mut met = MissingCounts::default();
             let read = RowCells::read(&columns, &mut met, |at| cells[at].into());
