@@ -116,9 +116,13 @@ impl SharedForm {
         self.found.lock().containers.push(container.into());
     }
 
-    /// Adds a sentence about what was not read.
+    /// Adds a sentence about what was not read, once.
     pub(crate) fn add_note(&self, note: impl Into<String>) {
-        self.found.lock().notes.push(note.into());
+        let note: String = note.into();
+        let mut form = self.found.lock();
+        if !form.notes.contains(&note) {
+            form.notes.push(note);
+        }
     }
 
     /// Notes the line of the source at which the next record of a converted text begins.
