@@ -186,8 +186,8 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     verdict(&report, &cut, arguments)
 }
 
-/// Fails if rows were read and none gave an advert, if a file looks cut off in one of the lines `cut` or, if strict, if any
-/// row gave no advert.
+/// Fails if rows were read and none gave an advert, if a file looks cut off in one of the lines `cut` or, if strict, if
+/// any row gave no advert.
 fn verdict(report: &IngestReport, cut: &[String], arguments: &IngestArgs) -> CommandResult {
     if !cut.is_empty() {
         let message = format!(

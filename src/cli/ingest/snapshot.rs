@@ -52,16 +52,16 @@ impl SnapshotRows {
         }
     }
 
-    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `cut` names the
-    /// last lines of files that look cut off.
+    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `cut` names
+    /// the last lines of files that look cut off.
     ///
     /// # Errors
     /// A row identifies no advert or a file looks cut off, so it is not known what the portal shows.
     pub fn finish(self, cut: &[String]) -> Result<PortalSnapshot, BoxedError> {
         if !cut.is_empty() {
             return Err(format!(
-                "--snapshot: {}: the file ends within this row and looks cut off, so nothing was taken offline; what was \
-                 read is ingested",
+                "--snapshot: {}: the file ends within this row and looks cut off, so nothing was taken offline; what \
+                 was read is ingested",
                 cut.join("; ")
             )
             .into());

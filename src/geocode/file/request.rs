@@ -429,8 +429,8 @@ fn refuse_row(header: &[String]) -> Result<(), Fault> {
     Err(Fault::new("data", message))
 }
 
-/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch` or `5 Grande Rue`, but not
-/// `1. Adresse`, `3 pièces avec jardin` or `2 chambres cour`.
+/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch` or `5 Grande Rue`, but
+/// not `1. Adresse`, `3 pièces avec jardin` or `2 chambres cour`.
 fn is_numbered_street(cell: &str) -> bool {
     let after = cell.trim_start().trim_start_matches(char::is_alphanumeric);
     let words = tokens(cell);
