@@ -152,7 +152,7 @@ pub fn open<'r>(
         }
         IngestFormat::Json => open(Box::new(JsonRecords::new(input, records)?), None, "record"),
         IngestFormat::Parquet => return Err("not a Parquet file".into()),
-        IngestFormat::Ndjson => open(Box::new(NdJson::new(input)), None, "line"),
+        IngestFormat::Ndjson => open(Box::new(NdJson::new(input, &form)), None, "line"),
         IngestFormat::Xml => open(xml(input, records, &form)?, None, "record"),
     })
 }

@@ -207,6 +207,12 @@ fn value(field: &HomeField, cell: &str) -> Value {
     }
 }
 
+/// Returns whether a cell says that a diagnostic has no class, so that it is read as an unknown one.
+pub fn is_without_class(field: &HomeField, cell: &str) -> bool {
+    matches!(field.input, HomeInput::Energy | HomeInput::Climate)
+        && words::energy_class(cell) == Some("")
+}
+
 /// Translates spellings that are common in files to those of the contract: the class of a diagnostic, a class in French
 /// or English.
 fn word(input: HomeInput, cell: &str) -> String {

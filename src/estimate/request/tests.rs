@@ -379,8 +379,13 @@ fn the_class_of_a_diagnostic_is_read_with_its_score_and_may_be_absent() {
     for class in ["D", "d", "D (180)", "ENERGY_CLASSIFICATION_D"] {
         assert_eq!(read(class).unwrap(), Some(Grade::D), "{class}");
     }
-    assert_eq!(read("Vierge").unwrap(), None);
-    assert!(read("H").is_err());
+    for class in ["Vierge", "H", "N"] {
+        assert_eq!(read(class).unwrap(), None, "{class}");
+    }
+    assert!(read("HH").is_err());
+    let field = |name| HomeField::of_column(name).unwrap();
+    assert!(is_without_class(field("epc_energy"), "N"));
+    assert!(!is_without_class(field("epc_energy"), "D") && !is_without_class(field("type"), "N"));
 }
 
 #[test]

@@ -428,6 +428,24 @@ fn rows_that_name_no_offer_get_the_one_of_their_prices() {
 }
 
 #[test]
+fn the_name_of_a_column_of_prices_may_say_that_they_are_of_sales_or_rents() {
+    for (column, price, offer) in [
+        ("Prix_de_vente_FAI", 6_500, "OFFER_BUY"),
+        ("prixNetVendeur", 12_000, "OFFER_BUY"),
+        ("sale_price", 6_500, "OFFER_BUY"),
+        ("loyer_cc", 30_000, "OFFER_RENT"),
+        ("current_price", 250_000, "OFFER_BUY"),
+        ("Prix", 850, "OFFER_RENT"),
+    ] {
+        let row = |row| format!("https://p.example/{row};Parking;{};69003", price + row);
+        let rows: Vec<String> = (0..20).map(row).collect();
+        let csv = format!("url;type;{column};code_postal\n{}", rows.join("\n"));
+        let (read, text) = suggested("parkings", &csv);
+        assert_eq!(read[0]["offer"]["type"], offer, "{text}");
+    }
+}
+
+#[test]
 fn a_bouquet_makes_an_advert_a_life_annuity() {
     let (read, _) = suggested(
         "agence",
