@@ -443,6 +443,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     title = results.get_by_role("heading", level=2).inner_text()
     page.reload()
     expect(results.get_by_role("heading", level=2)).to_have_text(title, timeout=WAIT_MS)
+    # What happened on its parcel has at least the sale itself.
+    results.get_by_text(re.compile("^What happened on parcel")).first.click()
+    happened = results.get_by_role("list", name=re.compile("^What happened on parcel"))
+    expect(happened.get_by_role("link", name=title).first).to_be_visible(timeout=WAIT_MS)
+    look(page, "record", faults)
     page.get_by_role("link", name="Estimate its value").click()
     value = page.get_by_role("region", name="Value")
     expect(value).to_contain_text("Estimated value", timeout=WAIT_MS)

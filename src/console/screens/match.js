@@ -22,8 +22,8 @@ function recordOf(kind, match) {
   };
 }
 
-/** What an alert of a kind found. */
-export function Match({ kind, match }) {
+/** What an alert of a kind found, with a note. */
+export function Match({ kind, match, note }) {
   const { title, about, price } = KINDS[kind].price ? listingOf(match, KINDS[kind].price) : recordOf(kind, match);
-  return html`<li class="row spread match"><span class="what"><b>${title}</b><small class="quiet">${about.filter(Boolean).join(" · ")}</small></span><b class="number">${price}</b></li>`;
+  return html`<li class="row spread match"><span class="what"><b>${title}</b><small class="quiet">${[...about, note].filter(Boolean).join(" · ")}</small></span><b class="number">${price}</b></li>`;
 }

@@ -65,7 +65,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 68] = files![
+static OWN: [PageFile; 69] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -127,6 +127,7 @@ static OWN: [PageFile; 68] = files![
     "screens/opened.js": "text/javascript",
     "screens/operations.js": "text/javascript",
     "screens/pairs.js": "text/javascript",
+    "screens/placehistory.js": "text/javascript",
     "screens/portfolios.js": "text/javascript",
     "screens/query.js": "text/javascript",
     "screens/record.js": "text/javascript",
