@@ -145,11 +145,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let mut request = parse_search(dataset, &read_json(body)?, &cursors)?;
         layers::resolve(app, &mut request.filter)?;
-        let answer = app
-            .data
-            .open_data
-            .search(dataset, &request, interrupt)
-            .map_err(ApiError::internal)?;
+        let answer = app.data.open_data.search(dataset, &request, interrupt)?;
         Ok(page(dataset, &request, &answer, &cursors))
     })
     .await
