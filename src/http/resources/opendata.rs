@@ -13,7 +13,7 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
-use crate::openapi::{Operation, enveloped, reference, type_name};
+use crate::openapi::{Failure, Operation, enveloped, reference, type_name};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -94,6 +94,7 @@ fn search_operation(dataset: Dataset) -> Operation {
     )
     .with_request(schema(dataset, "SearchRequest"))
     .with_answer(schema(dataset, "SearchAnswer"))
+    .failing(Failure::ExpiredCursor)
 }
 
 fn match_operation(dataset: Dataset) -> Operation {
