@@ -28,6 +28,9 @@ pub enum Error {
     /// A query requests a previous version of a table in a malformed way.
     #[error("{0}")]
     Version(String),
+    /// Rows have changed since the previous page, so that a row may have moved past the place where the next one starts.
+    #[error("rows have changed since the previous page")]
+    RowsChanged,
     /// The query was cancelled because its caller is gone.
     #[error("interrupted")]
     Interrupted,

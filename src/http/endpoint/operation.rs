@@ -41,6 +41,8 @@ pub enum Failure {
     NoModel,
     /// The body names a record that does not exist.
     NoRecord,
+    /// The rows have changed since the page of the cursor.
+    ExpiredCursor,
     /// The record named is not in a state that allows this.
     WrongState,
     /// The request is valid but not possible in the current state.

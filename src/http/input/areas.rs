@@ -1,5 +1,8 @@
 //! Replaces the names of stored areas and the isochrones in filters by their polygons, before the request is parsed.
 //!
+//! A name that the account has not stored stays for the parser to refuse. So faults are reported in document order, and
+//! only one of several alerts is refused.
+//!
 //! A filter `area` is inside an object `filters` or `location`. An alert keeps the polygon as it was when the alert was
 //! created or changed.
 
@@ -35,8 +38,8 @@ const ISOCHRONES_MAX: usize = 5;
 /// Returns a body with polygons in place of names of areas and isochrones. A body without either is returned unchanged.
 ///
 /// # Errors
-/// The account has no area with a name, an isochrone is not valid or not available, there are too many of them, the
-/// client has too much in memory, or the store fails.
+/// An isochrone is not valid or not available, there are too many names or isochrones, the client has too much in
+/// memory, or the store fails.
 pub(crate) async fn with_polygons(
     app: &App,
     account: Uuid,
@@ -70,10 +73,10 @@ pub(crate) async fn with_polygons(
     Ok(body)
 }
 
-/// Replaces the names of areas in a request by their polygons. Blocks.
+/// Replaces the names of stored areas in a request by their polygons. Blocks.
 ///
 /// # Errors
-/// The account has no area with a name, there are too many names, or the store fails.
+/// There are too many names, or the store fails.
 pub(crate) fn replace_names(
     store: &Store,
     account: Uuid,
@@ -115,7 +118,7 @@ fn replace(
     isochrone_areas: &HashMap<String, Arc<Value>>,
     value: &mut Value,
 ) -> Result<usize, ApiError> {
-    let mut known: HashMap<String, Value> = HashMap::new();
+    let mut known: HashMap<String, Option<Value>> = HashMap::new();
     let mut names = 0;
     for_each_filter(value, AREA, "", false, &mut |area, path| {
         if let Some(polygon) = isochrone_areas.get(path) {
@@ -133,25 +136,24 @@ fn replace(
         let polygon = match known.get(name) {
             Some(polygon) => polygon.clone(),
             None => {
-                let polygon = stored(store, account, name, path)?;
+                let polygon = stored(store, account, name)?;
                 known.insert(name.clone(), polygon.clone());
                 polygon
             }
         };
-        *area = polygon;
+        if let Some(polygon) = polygon {
+            *area = polygon;
+        }
         Ok(())
     })?;
     Ok(names + isochrone_areas.len())
 }
 
-/// Returns the polygon that an account stored under a name.
-fn stored(store: &Store, account: Uuid, name: &str, path: &str) -> Result<Value, ApiError> {
+/// Returns the polygon that an account stored under a name; `None` if there is none.
+fn stored(store: &Store, account: Uuid, name: &str) -> Result<Option<Value>, ApiError> {
     let found = areas::find(store, account, name).map_err(ApiError::internal)?;
-    let found = found.ok_or_else(|| {
-        let rule = "must be GeoJSON or the name of a stored area; there is none with this name";
-        Fault::new(path, rule)
-    })?;
-    serde_json::from_str(&found.geometry).map_err(ApiError::internal)
+    let polygon = found.map(|found| serde_json::from_str(&found.geometry));
+    polygon.transpose().map_err(ApiError::internal)
 }
 
 /// Calls a function for each filter of this name in a value, with its path. `holds` is true if the value, or the list

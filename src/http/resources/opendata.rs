@@ -13,7 +13,7 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
-use crate::openapi::{Operation, enveloped, reference, type_name};
+use crate::openapi::{Failure, Operation, enveloped, reference, type_name};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -94,6 +94,7 @@ fn search_operation(dataset: Dataset) -> Operation {
     )
     .with_request(schema(dataset, "SearchRequest"))
     .with_answer(schema(dataset, "SearchAnswer"))
+    .failing(Failure::ExpiredCursor)
 }
 
 fn match_operation(dataset: Dataset) -> Operation {
@@ -145,11 +146,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let mut request = parse_search(dataset, &read_json(body)?, &cursors)?;
         layers::resolve(app, &mut request.filter)?;
-        let answer = app
-            .data
-            .open_data
-            .search(dataset, &request, interrupt)
-            .map_err(ApiError::internal)?;
+        let answer = app.data.open_data.search(dataset, &request, interrupt)?;
         Ok(page(dataset, &request, &answer, &cursors))
     })
     .await

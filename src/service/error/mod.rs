@@ -121,7 +121,7 @@ pub enum ApiError {
     /// Only the writer accepts this request, and this server is a replica.
     #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
     WriterOnly(Option<String>),
-    /// The rows have changed since the page of the cursor, and their earlier state is not kept.
+    /// The rows have changed since the page of the cursor, and the next page cannot be taken from their earlier state.
     #[error("cursor expired, start the search again")]
     CursorExpired,
     /// The request exceeded its time limit.
