@@ -198,6 +198,22 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
 }
 
 #[tokio::test]
+async fn a_list_of_diagnostics_that_ends_early_is_refused() {
+    let server = Server::start(|head, _| {
+        let total = if head.contains("%2848%29") { 2 } else { 1 };
+        let body = format!(r#"{{"total":{total},"results":[{{"numero_dpe":"A"}}]}}"#);
+        let headers = "content-type: application/json\r\n";
+        answer("200 OK", headers, body.len(), body.as_bytes())
+    })
+    .await;
+    let client = client();
+    let numbers = async |code: &str| diagnostics::numbers(&client, &server.base, code).await;
+    assert_eq!(numbers("75").await.unwrap().len(), 1);
+    let refused = numbers("48").await.unwrap_err().to_string();
+    assert!(refused.contains("1 of 2"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_download_keeps_to_its_maximum_rate() {
     let whole = file();
     let sent = whole.clone();
