@@ -26,6 +26,9 @@ use crate::running::{Piece, QueryShape};
 use crate::tables::TablesAt;
 use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
 
+/// Maximum bytes of an Arrow message. The server holds the whole message before it passes its rows on.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
 /// A function that computes rows of a derived table: its name, and which rows. Blocks.
 pub type DerivedRows =
     Arc<dyn Fn(&str, &str, &Interrupt) -> Result<RecordBatch, DataFusionError> + Send + Sync>;
@@ -59,6 +62,8 @@ pub(crate) struct RemoteQuery {
     interrupt: Interrupt,
     _cancelled_with_query: RaiseOnDrop,
     batches: Option<StreamDecoder>,
+    /// Bytes of the message that the decoder does not have completely yet.
+    incomplete_bytes: usize,
 }
 
 /// A message from a process that runs a query.
@@ -101,6 +106,7 @@ impl RemoteQuery {
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
             batches: sends_batches.then(StreamDecoder::new),
+            incomplete_bytes: 0,
         })
     }
 
@@ -130,7 +136,7 @@ impl RemoteQuery {
                             Err(_) => return Err(self.process.ended().await),
                         },
                     };
-                    Arrived::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
+                    Arrived::Rows(self.pieces(bytes)?, rows)
                 }
                 Report::Shape {
                     columns,
@@ -158,14 +164,22 @@ impl RemoteQuery {
     }
 
     /// Returns the batches that bytes of an Arrow stream complete; the bytes themselves for another format.
-    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, ArrowError> {
+    ///
+    /// # Errors
+    /// A message is too long, because of a long row, or the bytes are not of an Arrow stream.
+    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, SqlError> {
         let Some(decoder) = &mut self.batches else {
             return Ok(vec![Piece::Bytes(body)]);
         };
         let mut bytes = Buffer::from(body);
+        self.incomplete_bytes += bytes.len();
         let mut pieces = Vec::new();
-        while let Some(batch) = decoder.decode(&mut bytes)? {
+        while let Some(batch) = decoder.decode(&mut bytes).map_err(SqlError::internal)? {
+            self.incomplete_bytes = bytes.len();
             pieces.push(Piece::Batch(batch));
+        }
+        if self.incomplete_bytes > MESSAGE_BYTES_MAX {
+            return Err(SqlError::invalid("a row of the result is too long"));
         }
         Ok(pieces)
     }
