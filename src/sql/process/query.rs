@@ -44,6 +44,10 @@ pub(crate) struct Callee {
     pub state: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
+/// The slot and the memory of a query. They are released when its last call has been computed, which may be after the
+/// query was stopped: otherwise a key could start more work than its share by stopping its queries.
+pub(crate) type Permits = Arc<dyn Send + Sync>;
+
 /// A query for a process.
 pub(crate) struct QueryText<'q> {
     pub sql: &'q str,
@@ -57,6 +61,7 @@ pub(crate) struct RemoteQuery {
     process: QueryProcess,
     orders: Orders,
     callee: Callee,
+    permits: Permits,
     /// Calls that are being computed; they are cancelled with the query.
     computing: JoinSet<()>,
     interrupt: Interrupt,
@@ -89,6 +94,7 @@ impl RemoteQuery {
         at: &TablesAt,
         state: String,
         callee: Callee,
+        permits: Permits,
     ) -> Result<Self, SqlError> {
         let (order, body) = order(&text, at, state)?;
         let orders = process.orders();
@@ -102,6 +108,7 @@ impl RemoteQuery {
             process,
             orders,
             callee,
+            permits,
             computing: JoinSet::new(),
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
@@ -193,10 +200,13 @@ impl RemoteQuery {
     fn compute(&mut self, call: u32, what: Called, body: Bytes) {
         self.forget_answered();
         let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
-        let orders = self.orders.clone();
+        let (orders, permits) = (self.orders.clone(), Arc::clone(&self.permits));
         self.computing.spawn(async move {
-            let computing =
-                tokio::task::spawn_blocking(move || callee.compute(&what, body, &interrupt));
+            let computing = tokio::task::spawn_blocking(move || {
+                let computed = callee.compute(&what, body, &interrupt);
+                drop(permits);
+                computed
+            });
             let (error, body) = match computing.await {
                 Ok(Ok(body)) => (None, body),
                 Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
