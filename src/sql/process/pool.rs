@@ -67,13 +67,23 @@ impl Pool {
     /// # Errors
     /// The process cannot be started.
     pub async fn take(&self, handle: &Handle) -> io::Result<QueryProcess> {
-        let ready = self.0.idle.lock().pop();
-        let process = match ready {
+        let process = match self.ready() {
             Some(process) => process,
             None => QueryProcess::start(&self.0.launch).await?,
         };
         self.prepare(handle);
         Ok(process)
+    }
+
+    /// Returns a process that waits for a query. The system may have ended one in the meantime, for its memory.
+    fn ready(&self) -> Option<QueryProcess> {
+        let mut idle = self.0.idle.lock();
+        while let Some(mut process) = idle.pop() {
+            if process.is_running() {
+                return Some(process);
+            }
+        }
+        None
     }
 
     /// Starts a process in the background, unless one is ready.
@@ -155,6 +165,10 @@ impl QueryProcess {
         let setup = &launch.setup;
         frames::write(&mut *process.orders.lock().await, setup, path.as_bytes()).await?;
         Ok(process)
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     pub(super) fn orders(&self) -> Orders {
