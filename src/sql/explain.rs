@@ -55,7 +55,6 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         // The engine refuses some expressions late and with an internal error, such as comparisons of types that have
         // no order and patterns that do not compile. The query causes these errors, not the service.
         DataFusionError::Internal(message) => {
-            tracing::warn!(error = %message, "the engine failed on a query");
             format!("the engine cannot compute this: {}", plain(message))
         }
         _ if let Some(fault) = pattern_fault(&error) => fault,

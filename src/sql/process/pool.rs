@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -30,6 +30,8 @@ const IDLE_MAX: usize = 2;
 const PIPE_BYTES: i32 = 1 << 20;
 /// Last messages of a process that are kept, to explain its end.
 const MESSAGES_MAX: usize = 20;
+/// Maximum bytes of a message that are kept. An error of the engine may quote values of any length.
+const LINE_BYTES_MAX: usize = 4 << 10;
 /// Maximum wait for the exit status of a process that has closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The runtime's message when the operating system refuses memory.
@@ -245,9 +247,9 @@ fn signal(_status: ExitStatus) -> Option<i32> {
 
 /// Copies the messages of a process to the log until it ends, and returns the last of them.
 async fn passed_on(from: impl AsyncRead + Unpin) -> String {
-    let mut lines = BufReader::new(from).lines();
+    let mut from = BufReader::new(from);
     let mut last = VecDeque::new();
-    while let Ok(Some(line)) = lines.next_line().await {
+    while let Some(line) = next_line(&mut from).await {
         // These messages are not logged: the caller learns from the error how the process ended.
         if last.is_empty() && !ENDS.iter().any(|end| line.contains(end)) {
             tracing::info!("{line}");
@@ -259,4 +261,52 @@ async fn passed_on(from: impl AsyncRead + Unpin) -> String {
         }
     }
     Vec::from(last).join("\n")
+}
+
+/// Returns the next line, cut after [`LINE_BYTES_MAX`]; `None` at the end.
+async fn next_line(from: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
+    let mut line = Vec::new();
+    let mut has_ended = false;
+    while !has_ended {
+        let bytes = from.fill_buf().await.ok()?;
+        if bytes.is_empty() {
+            if line.is_empty() {
+                return None;
+            }
+            break;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let of_line = &bytes[..end.unwrap_or(bytes.len())];
+        let room = LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&of_line[..of_line.len().min(room)]);
+        has_ended = end.is_some();
+        let read = of_line.len() + usize::from(has_ended);
+        from.consume(read);
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_of_any_length_and_bytes_are_read_to_the_end() {
+        let long = "x".repeat(10 * LINE_BYTES_MAX);
+        let written = [
+            b"one\n\n".as_slice(),
+            long.as_bytes(),
+            b"\n\xff\nlast".as_slice(),
+        ]
+        .concat();
+        let mut from = BufReader::new(written.as_slice());
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut from).await {
+            lines.push(line);
+        }
+        assert_eq!(lines.len(), 5);
+        assert_eq!([&*lines[0], &*lines[1]], ["one", ""]);
+        assert_eq!(lines[2], long[..LINE_BYTES_MAX]);
+        assert_eq!([&*lines[3], &*lines[4]], ["\u{fffd}", "last"]);
+    }
 }
