@@ -140,7 +140,7 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
         ),
     };
     SqlError::Invalid {
-        message,
+        message: cut(&message),
         position: position.or_else(|| text::position_of(sql, &name)),
     }
 }
@@ -161,22 +161,24 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
         let table = name.rsplit('.').next().unwrap_or(name);
         let tables = known.tables.join(", ");
         return SqlError::Invalid {
-            message: format!("there is no table {table:?}; the tables are {tables}"),
+            message: cut(&format!(
+                "there is no table {table:?}; the tables are {tables}"
+            )),
             position: position.or_else(|| text::position_of(sql, table)),
         };
     }
     if let Some(name) = between(message, "Invalid function '", "'") {
         let near = nearest(name, known.functions.iter().cloned(), SUGGESTED_MAX);
         return SqlError::Invalid {
-            message: format!(
+            message: cut(&format!(
                 "there is no function {name:?}; there is {}",
                 near.join(", ")
-            ),
+            )),
             position: position.or_else(|| text::position_of(sql, name)),
         };
     }
     if let Some((_, refused)) = message.split_once(" not supported: ") {
-        return SqlError::ReadOnly(refused.to_owned());
+        return SqlError::ReadOnly(cut(refused));
     }
     SqlError::Invalid {
         message: cut(&message.replace("\n\t", " ")),
