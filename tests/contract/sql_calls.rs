@@ -1,6 +1,7 @@
 //! What the process of a query makes the server hold and compute: arguments of functions that the server computes,
-//! columns, long rows and long messages.
+//! columns, long rows, long messages and files.
 
+use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -11,10 +12,12 @@ use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use toise::sql::SqlError;
 use toise::sql::encode::RowFormat;
+use toise::sql::process::SPILL_PREFIX;
 use toise::sql::request::{Output, SqlRequest};
 use toise::sql::running::Piece;
 use toise::sql::service::SqlService;
 use toise::sql::settings::SqlSettings;
+use uuid::Uuid;
 
 use crate::support::sql::{caller, small_service};
 
@@ -95,6 +98,16 @@ async fn long_arguments_reach_the_server_in_parts_or_not_at_all() {
     let long = "select within(0, 0, repeat('x', 20000000)) as a";
     let refused = message(answer(&sql, long, CSV).await);
     assert!(refused.contains("too long"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_server_spilled_is_deleted() {
+    let left = std::env::temp_dir().join(format!("{SPILL_PREFIX}{}", Uuid::now_v7()));
+    fs::write(&left, "spilled").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let sql = small_service(folder.path(), Vec::new(), &SqlSettings::default());
+    assert_eq!(text(&sql, "select 1 as n").await, "n\n1\n");
+    assert!(!left.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tempfile::TempDir;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
@@ -21,6 +20,7 @@ use super::shared::{Place, SharedReader};
 use super::{Launch, SPILL_PREFIX, frames};
 use crate::SqlError;
 use crate::limits::Limit;
+use toise_base::staging::Stage;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
@@ -122,7 +122,7 @@ pub(crate) struct QueryProcess {
     messages: JoinHandle<String>,
     shared: Option<SharedReader>,
     /// The folder it spills to; removed with it.
-    _spill: TempDir,
+    _spill: Stage,
 }
 
 /// Sends orders to a process. Cheap to clone.
@@ -137,7 +137,8 @@ impl Orders {
 
 impl QueryProcess {
     async fn start(launch: &Launch) -> io::Result<Self> {
-        let spill = tempfile::Builder::new().prefix(SPILL_PREFIX).tempdir()?;
+        // Also deletes the folders that killed servers left behind.
+        let spill = Stage::create(SPILL_PREFIX, &std::env::temp_dir()).map_err(io::Error::other)?;
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .env_clear()
