@@ -73,8 +73,7 @@ impl TableProvider for LayerTable {
             tokio::task::spawn_blocking(move || folder::read_verified(&data, &metadata).map(drop));
         verified
             .await
-            .map_err(|error| exec_datafusion_err!("{error}"))?
-            .map_err(|error| exec_datafusion_err!("{error}"))?;
+            .map_err(|error| exec_datafusion_err!("{error}"))??;
         let path = folder::data_file(&self.data, &self.metadata);
         let path = path.canonicalize()?;
         let url = ListingTableUrl::parse(path.to_string_lossy())?;

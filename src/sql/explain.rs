@@ -78,7 +78,7 @@ fn pattern_fault(error: &DataFusionError) -> Option<String> {
 }
 
 /// Returns whether an error is a failure of the service or its files.
-fn is_internal(error: &DataFusionError) -> bool {
+pub(crate) fn is_internal(error: &DataFusionError) -> bool {
     matches!(
         error,
         DataFusionError::IoError(_)

@@ -2,6 +2,7 @@
 //! columns, long rows, long messages and files.
 
 use std::fs;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,12 +28,12 @@ const CALL_BYTES_MAX: usize = 4 << 20;
 /// How long a slow function takes, beyond the time limit of its query.
 const SLOW: Duration = Duration::from_secs(8);
 
-/// The function `within` as the server computes it here: always true, after `seen` has seen the names.
-fn within(seen: impl Fn(&StringArray) + Send + Sync + 'static) -> ScalarUDF {
+/// The function `within` as the server computes it here: true, unless `seen`, which sees the names first, fails.
+fn within(seen: impl Fn(&StringArray) -> EngineResult<()> + Send + Sync + 'static) -> ScalarUDF {
     let computed = move |arguments: &[ColumnarValue]| -> EngineResult<ColumnarValue> {
         let names = arguments[2].to_array(1)?;
         let names = names.as_string::<i32>();
-        seen(names);
+        seen(names)?;
         let inside = BooleanArray::from(vec![true; names.len()]);
         Ok(ColumnarValue::Array(Arc::new(inside)))
     };
@@ -88,6 +89,7 @@ async fn long_arguments_reach_the_server_in_parts_or_not_at_all() {
     let functions = vec![within(move |names| {
         let bytes = names.iter().flatten().map(str::len).sum();
         seen.fetch_max(bytes, Ordering::Relaxed);
+        Ok(())
     })];
     let sql = small_service(folder.path(), functions, &SqlSettings::default());
     let rows =
@@ -98,6 +100,20 @@ async fn long_arguments_reach_the_server_in_parts_or_not_at_all() {
     let long = "select within(0, 0, repeat('x', 20000000)) as a";
     let refused = message(answer(&sql, long, CSV).await);
     assert!(refused.contains("too long"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_of_the_server_is_not_a_fault_of_the_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let functions = vec![within(|_| Err(io::Error::other("/data/lost").into()))];
+    let sql = small_service(folder.path(), functions, &SqlSettings::default());
+    let failed = answer(&sql, "select within(0, 0, 'a') as a", CSV).await;
+    match failed {
+        Err(error @ SqlError::Internal(_)) => {
+            assert!(!error.to_string().contains("lost"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -145,7 +161,10 @@ async fn a_stopped_query_keeps_its_slot_until_its_last_call_is_computed() {
         concurrent_max: 1,
         ..SqlSettings::default()
     };
-    let functions = vec![within(|_| std::thread::sleep(SLOW))];
+    let functions = vec![within(|_| {
+        std::thread::sleep(SLOW);
+        Ok(())
+    })];
     let sql = small_service(folder.path(), functions, &settings);
     assert_eq!(text(&sql, "select 1 as n").await, "n\n1\n");
     let started = Instant::now();

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::ScalarUDF;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::calls::computed;
@@ -20,6 +21,7 @@ pub(crate) use super::messages::Task;
 use super::messages::{Called, ChangesOrder, Order, QueryOrder, Report, TableOrder};
 use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
+use crate::explain::is_internal;
 use crate::limits::QueryLimits;
 use crate::request::Output;
 use crate::running::{Piece, QueryShape};
@@ -64,6 +66,8 @@ pub(crate) struct RemoteQuery {
     permits: Permits,
     /// Calls that are being computed; they are cancelled with the query.
     computing: JoinSet<()>,
+    /// A failure of the service in a call, which the process reports only in words.
+    failure: Arc<Mutex<Option<SqlError>>>,
     interrupt: Interrupt,
     _cancelled_with_query: RaiseOnDrop,
     batches: Option<StreamDecoder>,
@@ -110,6 +114,7 @@ impl RemoteQuery {
             callee,
             permits,
             computing: JoinSet::new(),
+            failure: Arc::default(),
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
             batches: sends_batches.then(StreamDecoder::new),
@@ -160,8 +165,9 @@ impl RemoteQuery {
                     if !is_spent && self.computing.is_empty() {
                         pool.give_back(self.process);
                     }
+                    let failure = self.failure.lock().take();
                     return match error {
-                        Some(error) => Err(error.into()),
+                        Some(error) => Err(failure.unwrap_or_else(|| error.into())),
                         None => Ok((Arrived::Ended, None)),
                     };
                 }
@@ -201,6 +207,7 @@ impl RemoteQuery {
         self.forget_answered();
         let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
         let (orders, permits) = (self.orders.clone(), Arc::clone(&self.permits));
+        let failure = Arc::clone(&self.failure);
         self.computing.spawn(async move {
             let computing = tokio::task::spawn_blocking(move || {
                 let computed = callee.compute(&what, body, &interrupt);
@@ -209,7 +216,13 @@ impl RemoteQuery {
             });
             let (error, body) = match computing.await {
                 Ok(Ok(body)) => (None, body),
-                Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
+                Ok(Err(error)) => {
+                    let message = error.strip_backtrace();
+                    if is_internal(error.find_root()) {
+                        *failure.lock() = Some(SqlError::internal(error));
+                    }
+                    (Some(message), Vec::new())
+                }
                 Err(_panic) => (Some("a function failed on a value".to_owned()), Vec::new()),
             };
             // A process that has ended does not need an answer.
