@@ -1,5 +1,6 @@
 //! Tests of downloads from a local server that simulates failures of the official ones.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -155,6 +156,32 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
     assert_eq!((&*slice.place, slice.year), ("48", None));
     let note = "lieux-dits-48-beta.csv.gz is not published";
     assert_eq!(fetched.notes, [note]);
+}
+
+#[tokio::test]
+async fn a_held_file_of_addresses_that_is_gone_keeps_its_department_as_it_is() {
+    let sent = file();
+    let server = Server::start(move |head, _| {
+        if head.contains("/adresses-48") {
+            answer("200 OK", VERSION, sent.len(), &sent)
+        } else {
+            answer("404 Not Found", "", 0, b"")
+        }
+    })
+    .await;
+    let (data, client) = (tempfile::tempdir().unwrap(), client());
+    let downloads = downloads(&client, data.path());
+    let codes = ["48".to_owned()];
+    let mut held = BTreeMap::new();
+    let first = addresses::fetch_good(downloads, &server.base, &codes, &held).await;
+    let first = first.unwrap();
+    assert_eq!((first.inputs.len(), first.failures.len()), (1, 0));
+    let [_, places] = addresses::files("48");
+    held.insert(places, first.versions.values().next().unwrap().clone());
+    let later = addresses::fetch_good(downloads, &server.base, &codes, &held).await;
+    let later = later.unwrap();
+    assert!(later.inputs.is_empty() && later.versions.is_empty());
+    assert!(later.failures[0].contains("404"), "{:?}", later.failures);
 }
 
 #[tokio::test]
