@@ -247,8 +247,7 @@ impl Schedule {
         }
         let last = Editions::load(&self.data).refreshed_at;
         let every = TimeDelta::hours(self.config.refresh.every_h.cast_signed());
-        last.and_then(|last| parse_iso(&last))
-            .is_none_or(|last| now - last >= every)
+        is_due_after(last.as_deref(), now, every)
     }
 
     /// Runs a refresh to its end, and logs what it changed.
@@ -363,6 +362,13 @@ impl Schedule {
     }
 }
 
+/// Returns whether a refresh is due after the last one. A time in the future comes from a clock that was ahead, and says
+/// nothing.
+fn is_due_after(last: Option<&str>, now: DateTime<Utc>, every: TimeDelta) -> bool {
+    last.and_then(parse_iso)
+        .is_none_or(|last| last > now || now - last >= every)
+}
+
 fn end(child: &mut Child) -> io::Result<()> {
     child.kill()?;
     child.wait().map(drop)
@@ -444,6 +450,16 @@ fn date_of(edition: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::refresh::editions::SourceState;
+
+    #[test]
+    fn a_refresh_is_due_after_its_interval_or_if_the_last_one_lies_ahead() {
+        let now = "2026-11-20T12:00:00Z".parse().unwrap();
+        let is_due = |last| is_due_after(last, now, TimeDelta::hours(24));
+        assert!(is_due(None) && is_due(Some("not a time")));
+        assert!(is_due(Some("2026-11-19T12:00:00.000Z")));
+        assert!(!is_due(Some("2026-11-19T12:00:01.000Z")));
+        assert!(is_due(Some("2027-11-20T12:00:00.000Z")));
+    }
 
     #[test]
     fn ages_and_editions_of_the_tables_are_metrics() {

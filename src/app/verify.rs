@@ -15,6 +15,7 @@ use toise_layers::folder as layers;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
 use toise_opendata::imported;
+use toise_portfolios as portfolios;
 
 /// Maximum items of damage that an error names; it counts the others.
 const NAMED_MAX: usize = 5;
@@ -72,6 +73,11 @@ pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), Damag
         Err(error) => damaged.push(error.into()),
     }
     damaged.extend(derived(folder));
+    let homes = portfolios::verify(folder).into_iter();
+    damaged.extend(homes.map(|(file, reason)| Damage {
+        file: file.display().to_string(),
+        reason,
+    }));
     relative_to(folder, &mut damaged);
     refuse(damaged)
 }

@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
+use crate::checksum::remove_portfolio;
 use crate::error::{Error, Result};
 use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
@@ -26,7 +27,7 @@ use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
 use toise_base::formula::Formulas;
-use toise_base::missing::{optional, remove_folder};
+use toise_base::missing::optional;
 use toise_base::supervise::Supervisor;
 use toise_engine::{Engine, priority};
 use toise_estimate::live::LiveModel;
@@ -378,7 +379,7 @@ impl PortfolioLoop {
                     .store
                     .read(|connection| record::exists(connection, id))?
             {
-                remove_folder(&folder.path())?;
+                remove_portfolio(&folder.path())?;
             }
         }
         Ok(())

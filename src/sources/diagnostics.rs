@@ -203,7 +203,7 @@ pub async fn count(
 /// Downloads the identifiers of all diagnostics of a department, about 30 bytes each.
 ///
 /// # Errors
-/// The source cannot be reached, or answers something else.
+/// The source cannot be reached, answers something else, or lists fewer diagnostics than it says it has.
 pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet<String>, Error> {
     let base = base.trim_end_matches('/');
     let size = PAGE_ROWS.to_string();
@@ -214,12 +214,21 @@ pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet
         &DiagnosticRange::Beginning,
         &parameters,
     ));
-    let (mut numbers, mut pages) = (BTreeSet::new(), 0);
+    let (mut numbers, mut pages, mut listed) = (BTreeSet::new(), 0, 0);
     while let Some(url) = next.take().filter(|_| pages < PAGES_MAX) {
         let page = page(client, &url, PAGE_BYTES_MAX).await?;
+        listed += page.results.len() as u64;
         numbers.extend(page.results.into_iter().filter_map(|line| line.number));
         next = page.next.map(|next| on_base(base, &next));
         pages += 1;
+        // What an incomplete list lacks would count as withdrawn.
+        if next.is_none() && listed < page.total {
+            return Err(Error::Answer {
+                url,
+                expected: "the whole list of diagnostics",
+                reason: format!("it has {listed} of {}", page.total),
+            });
+        }
     }
     Ok(numbers)
 }

@@ -20,7 +20,7 @@ use crate::limits::{Limit, QueryLimits};
 use crate::process::Launch;
 use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
-use crate::process::query::{CallHandler, ProcessMessage, QueryText, RemoteQuery, Task};
+use crate::process::query::{CallHandler, Permits, ProcessMessage, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
@@ -192,8 +192,8 @@ impl SqlService {
                 recording,
                 limits,
             };
-            let outcome = in_time(service.pass_rows(&request, &mut results), time).await;
-            drop(permits);
+            let outcome = service.pass_rows(&request, &mut results, permits);
+            let outcome = in_time(outcome, time).await;
             results.end(outcome).await;
         });
         let task = AbortOnDrop(task.abort_handle());
@@ -214,9 +214,8 @@ impl SqlService {
         let (service, text) = (self.clone(), sql.to_owned());
         let handle = self.handle()?;
         let planning = handle.spawn(async move {
-            let _permits = permits;
             let time = (Instant::now() + limits.time_max, limits.time_max);
-            in_time(service.shape(&text), time).await
+            in_time(service.shape(&text, permits), time).await
         });
         let _stopped_with_caller = AbortOnDrop(planning.abort_handle());
         let shape = planning.await.map_err(SqlError::internal)?;
@@ -246,6 +245,7 @@ impl SqlService {
     async fn start_query(
         &self,
         text: QueryText<'_>,
+        permits: Permits,
         at_tables: impl FnOnce(String),
     ) -> Result<RemoteQuery, SqlError> {
         crate::text::check_length(text.sql)?;
@@ -267,7 +267,7 @@ impl SqlService {
         at_tables(describe(&at.versions()));
         let process = self.0.pool.take(&self.handle()?).await;
         let process = process.map_err(SqlError::internal)?;
-        RemoteQuery::start(process, text, &at, state, handler).await
+        RemoteQuery::start(process, text, &at, state, handler, permits).await
     }
 
     /// Runs a query and passes its rows to the caller as they arrive.
@@ -275,6 +275,7 @@ impl SqlService {
         &self,
         request: &SqlRequest,
         results: &mut ResultSender,
+        permits: Permits,
     ) -> Result<(), SqlError> {
         let text = QueryText {
             sql: &request.sql,
@@ -283,7 +284,9 @@ impl SqlService {
             task: Task::Rows(request.output),
         };
         let snapshots = &mut results.recording.snapshots;
-        let mut query = self.start_query(text, |at| *snapshots = at).await?;
+        let mut query = self
+            .start_query(text, permits, |at| *snapshots = at)
+            .await?;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
             match arrived {
@@ -302,14 +305,14 @@ impl SqlService {
     }
 
     /// Plans a query.
-    async fn shape(&self, sql: &str) -> Result<QueryShape, SqlError> {
+    async fn shape(&self, sql: &str, permits: Permits) -> Result<QueryShape, SqlError> {
         let text = QueryText {
             sql,
             parameters: None,
             limits: self.0.limits,
             task: Task::Shape,
         };
-        let mut query = self.start_query(text, drop).await?;
+        let mut query = self.start_query(text, permits, drop).await?;
         let mut shape = None;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
@@ -336,12 +339,12 @@ impl SqlService {
         caller: Caller,
         (slots, concurrent_max): (&KeySlots, usize),
         limits: QueryLimits,
-    ) -> Result<impl Send + use<>, SqlError> {
+    ) -> Result<Permits, SqlError> {
         let slot = slots.acquire(caller.key_id, concurrent_max).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {
-            Ok(Ok(memory)) => Ok((slot, memory)),
+            Ok(Ok(memory)) => Ok(Arc::new((slot, memory))),
             _ => Err(SqlError::Overloaded),
         }
     }

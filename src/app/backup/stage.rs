@@ -17,7 +17,7 @@ use toise_base::missing::optional;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::is_snapshot_lost;
 use toise_lake::snapshot::{self, Snapshot};
-use toise_portfolios::FOLDER as PORTFOLIOS;
+use toise_portfolios::{CHECKSUM, FOLDER as PORTFOLIOS};
 use toise_store::Store;
 
 /// Maximum attempts for a table or model that is published again while its files are linked.
@@ -331,6 +331,12 @@ fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
                 Some(Err(error)) if file.path().exists() => return Err(error),
                 _ => {}
             }
+        }
+        // Copied after the homes, and deleted before them: a checksum without homes means that they are lost.
+        let checksum = folder.path().join(CHECKSUM);
+        match link_or_copy(&checksum, &copy.join(CHECKSUM)) {
+            Err(error) if checksum.exists() => return Err(error),
+            _ => {}
         }
         sync_folder(&copy)?;
     }

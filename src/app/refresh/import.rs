@@ -156,7 +156,8 @@ impl Refresher<'_> {
             editions.unplaced.extend(codes.iter().cloned());
             editions.save(self.data)?;
             let base = &self.options.places.addresses;
-            let fetched = addresses::fetch_good(self.downloads(), base, codes);
+            let held = &editions.addresses;
+            let fetched = addresses::fetch_good(self.downloads(), base, codes, held);
             let fetched = self.runtime.block_on(fetched)?;
             let options = ImportOptions {
                 departments: codes.clone(),

@@ -182,11 +182,8 @@ async fn stream_rest(mut running: RunningQuery, writer: BodyWriter) {
                     return;
                 }
             }
-            Some(Ok(Piece::Batch(_))) => return,
-            Some(Err(error)) => {
-                tracing::warn!(%error, "a query was not answered to its end");
-                return;
-            }
+            // The service has logged how the query ended. Its error may quote the query.
+            Some(Ok(Piece::Batch(_)) | Err(_)) => return,
         }
     }
 }

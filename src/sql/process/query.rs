@@ -12,6 +12,7 @@ use bytes::Bytes;
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::ScalarUDF;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::calls::computed;
@@ -20,11 +21,15 @@ pub(crate) use super::messages::Task;
 use super::messages::{ChangesOrder, Order, QueryOrder, Report, ServerCall, TableOrder};
 use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
+use crate::explain::is_internal;
 use crate::limits::QueryLimits;
 use crate::request::Output;
 use crate::running::{Piece, QueryShape};
 use crate::tables::TablesAt;
 use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
+
+/// Maximum bytes of an Arrow message. The server holds the whole message before it passes its rows on.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// A function that computes rows of a derived table: its name, and which rows. Blocks.
 pub type DerivedRows =
@@ -41,6 +46,10 @@ pub(crate) struct CallHandler {
     pub state: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
+/// The slot and the memory of a query. They are released when its last call has been computed, which may be after the
+/// query was stopped: otherwise a key could start more work than its share by stopping its queries.
+pub(crate) type Permits = Arc<dyn Send + Sync>;
+
 /// A query for a process.
 pub(crate) struct QueryText<'q> {
     pub sql: &'q str,
@@ -54,11 +63,16 @@ pub(crate) struct RemoteQuery {
     process: QueryProcess,
     orders: Orders,
     handler: CallHandler,
+    permits: Permits,
     /// Calls that are being computed; they are cancelled with the query.
     computing: JoinSet<()>,
+    /// A failure of the service in a call, which the process reports only in words.
+    failure: Arc<Mutex<Option<SqlError>>>,
     interrupt: Interrupt,
     _cancelled_with_query: RaiseOnDrop,
     batches: Option<StreamDecoder>,
+    /// Bytes of the message that the decoder does not have completely yet.
+    incomplete_bytes: usize,
 }
 
 /// A message from a process that runs a query.
@@ -84,6 +98,7 @@ impl RemoteQuery {
         at: &TablesAt,
         state: String,
         handler: CallHandler,
+        permits: Permits,
     ) -> Result<Self, SqlError> {
         let (order, body) = order(&text, at, state)?;
         let orders = process.orders();
@@ -97,10 +112,13 @@ impl RemoteQuery {
             process,
             orders,
             handler,
+            permits,
             computing: JoinSet::new(),
+            failure: Arc::default(),
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
             batches: sends_batches.then(StreamDecoder::new),
+            incomplete_bytes: 0,
         })
     }
 
@@ -130,7 +148,7 @@ impl RemoteQuery {
                             Err(_) => return Err(self.process.ended().await),
                         },
                     };
-                    ProcessMessage::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
+                    ProcessMessage::Rows(self.pieces(bytes)?, rows)
                 }
                 Report::Shape {
                     columns,
@@ -147,8 +165,9 @@ impl RemoteQuery {
                     if !is_spent && self.computing.is_empty() {
                         pool.give_back(self.process);
                     }
+                    let failure = self.failure.lock().take();
                     return match error {
-                        Some(error) => Err(error.into()),
+                        Some(error) => Err(failure.unwrap_or_else(|| error.into())),
                         None => Ok((ProcessMessage::Ended, None)),
                     };
                 }
@@ -158,14 +177,22 @@ impl RemoteQuery {
     }
 
     /// Returns the batches that bytes of an Arrow stream complete; the bytes themselves for another format.
-    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, ArrowError> {
+    ///
+    /// # Errors
+    /// A message is too long, because of a long row, or the bytes are not of an Arrow stream.
+    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, SqlError> {
         let Some(decoder) = &mut self.batches else {
             return Ok(vec![Piece::Bytes(body)]);
         };
         let mut bytes = Buffer::from(body);
+        self.incomplete_bytes += bytes.len();
         let mut pieces = Vec::new();
-        while let Some(batch) = decoder.decode(&mut bytes)? {
+        while let Some(batch) = decoder.decode(&mut bytes).map_err(SqlError::internal)? {
+            self.incomplete_bytes = bytes.len();
             pieces.push(Piece::Batch(batch));
+        }
+        if self.incomplete_bytes > MESSAGE_BYTES_MAX {
+            return Err(SqlError::invalid("a row of the result is too long"));
         }
         Ok(pieces)
     }
@@ -179,13 +206,23 @@ impl RemoteQuery {
     fn compute(&mut self, call: u32, what: ServerCall, body: Bytes) {
         self.forget_answered();
         let (handler, interrupt) = (self.handler.clone(), self.interrupt.clone());
-        let orders = self.orders.clone();
+        let (orders, permits) = (self.orders.clone(), Arc::clone(&self.permits));
+        let failure = Arc::clone(&self.failure);
         self.computing.spawn(async move {
-            let computing =
-                tokio::task::spawn_blocking(move || handler.compute(&what, body, &interrupt));
+            let computing = tokio::task::spawn_blocking(move || {
+                let computed = handler.compute(&what, body, &interrupt);
+                drop(permits);
+                computed
+            });
             let (error, body) = match computing.await {
                 Ok(Ok(body)) => (None, body),
-                Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
+                Ok(Err(error)) => {
+                    let message = error.strip_backtrace();
+                    if is_internal(error.find_root()) {
+                        *failure.lock() = Some(SqlError::internal(error));
+                    }
+                    (Some(message), Vec::new())
+                }
                 Err(_panic) => (Some("a function failed on a value".to_owned()), Vec::new()),
             };
             // A process that has ended does not need an answer.
