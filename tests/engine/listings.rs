@@ -18,7 +18,6 @@ use toise::engine::batch::DecodedBatch;
 use toise::engine::cancellation::Interrupt;
 use toise::engine::decoded::ZONE_ROWS;
 use toise::engine::predicate::{Predicate, filter_expr};
-use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
 use toise::lake::{Lake, RowSink};
@@ -27,6 +26,7 @@ use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
 use crate::support::draw::Draw;
+use crate::support::sql::session_over;
 use crate::support::{listings, reference_listings};
 
 /// Listings as in responses, and as columns.
@@ -359,7 +359,7 @@ impl LakeListings {
 async fn check_in_lake(listing: ListingKind, seed: u64) {
     let mut draw = Draw::new(seed);
     let lake = LakeListings::new(listing, 1_500, &mut draw);
-    let session = Session::open(&lake.engine, Vec::new()).unwrap();
+    let session = session_over(&lake.engine, Vec::new(), Vec::new()).unwrap();
     for question in 0..60 {
         let filter = listings::filter(listing.filter_model(), &mut draw);
         let query = json!({ (listing.filter_key()): filter });
