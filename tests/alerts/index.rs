@@ -66,11 +66,8 @@ fn plainly(
     let mut found = Vec::new();
     for (alert, filter) in alerts {
         let predicate = Predicate::compile(table(listing), filter).unwrap();
-        let rows = batch.mask(&predicate).unwrap();
-        found.extend(
-            rows.set_indices()
-                .map(|row| AlertMatch { row, alert: *alert }),
-        );
+        let rows = listings::selected(batch, &predicate).into_iter();
+        found.extend(rows.map(|row| AlertMatch { row, alert: *alert }));
     }
     found.sort_unstable();
     found

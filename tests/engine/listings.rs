@@ -117,7 +117,7 @@ impl Listings {
         let parsed = parse_search_query(self.listing, &query)
             .unwrap_or_else(|fault| panic!("{fault}: {filter}"));
         let predicate = Predicate::compile(self.schema, &parsed).unwrap();
-        let found: Vec<usize> = self.batch.mask(&predicate).unwrap().set_indices().collect();
+        let found = listings::selected(&self.batch, &predicate);
         let expected: Vec<usize> = (0..self.records.len())
             .filter(|row| reference_listings::matches(&self.records[*row], filter))
             .collect();
@@ -462,7 +462,7 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
         let query = json!({"filterProperty": {"adverts": adverts}});
         let filter = parse_search_query(ListingKind::Property, &query).unwrap();
         let predicate = Predicate::compile(properties(), &filter).unwrap();
-        batch.mask(&predicate).unwrap().set_indices().collect()
+        listings::selected(&batch, &predicate)
     };
     let both = |website: &str| json!({"source": {"website": website}, "isOnline": true});
     assert_eq!(found(json!([both("deux.example")])), [1]);
