@@ -4,7 +4,7 @@ use chrono::{Datelike, Days, Months, NaiveDate};
 use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
-use super::uuid;
+use toise_store::columns::uuid;
 use toise_store::{self as store, Store};
 
 /// A range of days, both inclusive.

@@ -490,6 +490,7 @@ mod tests {
     use toise_http::resources::probes;
     use toise_lake::Lake;
     use toise_listings::columns::properties;
+    use toise_listings::search::projection::Compaction;
     use toise_listings::search::texts::TextSearch;
     use toise_opendata::{dpe, dvf};
     use toise_synth::{SynthRequest, lake::generate_into_lake};
@@ -518,8 +519,9 @@ mod tests {
         config.geocoding.upstream = "https://geocoder.example/geocodage".into();
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
-        let properties =
-            Arc::new(Projection::open(listings, engine, lake, TextSearch::open(data)).unwrap());
+        let (texts, compaction) = (TextSearch::open(data), Compaction::Here);
+        let properties = Projection::open(listings, engine, lake, texts, compaction);
+        let properties = Arc::new(properties.unwrap());
         let answers = Arc::new(open_data.clone());
         let models = LiveModel::open(data, config.estimate.adjustments());
         let supervisor = Supervisor::default();

@@ -121,8 +121,7 @@ fn open_tables(
             engine.freeze_views();
         }
         let (listings, texts) = (listings.clone(), TextSearch::open(data));
-        let opened =
-            Projection::open_compacting(listings, Arc::clone(&engine), lake()?, texts, compaction);
+        let opened = Projection::open(listings, Arc::clone(&engine), lake()?, texts, compaction);
         Ok((engine, opened?))
     };
     for _ in 0..LISTING_TABLES {

@@ -11,9 +11,6 @@ pub enum Error {
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
-    /// A SQL statement that is not a query.
-    #[error("only read-only queries are allowed: {0}")]
-    ReadOnly(String),
     /// Files of a table are damaged or missing. Other tables are not affected.
     #[error("the table {table} cannot be read: {reason}")]
     Damaged {

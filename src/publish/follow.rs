@@ -4,7 +4,6 @@
 //! the process that uses the data ([`ReplicaUser`]) switches to it in one step. A snapshot that cannot be used is
 //! refused with the name of its bad file, and the previous one stays in use.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use tokio::runtime::Handle;
 
 use crate::manifest::Manifest;
 use crate::replica::Replica;
-use toise_base::supervise::{Supervisor, Worker};
+use toise_base::supervise::{Pulse, Supervisor};
+use toise_base::watch::{Watcher, until_dropped};
 use toise_store::Store;
 
 /// Pause between two checks for a new snapshot.
@@ -41,23 +41,7 @@ pub trait ReplicaUser: Send + 'static {
     fn after_turn(&mut self, _replica: &Replica, _store: &Store, _runtime: &Handle) {}
 }
 
-/// Follows publications until it is dropped.
-#[derive(Debug)]
-pub struct Follower {
-    stop: Arc<AtomicBool>,
-    worker: Worker,
-}
-
-impl Drop for Follower {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
-}
-
-/// Starts the thread.
+/// Starts the thread, which follows publications until the returned handle is dropped.
 ///
 /// # Errors
 /// The system cannot start a thread.
@@ -67,10 +51,8 @@ pub fn follow(
     store: Store,
     mut user: impl ReplicaUser,
     runtime: Handle,
-) -> std::io::Result<Follower> {
-    let stop = Arc::<AtomicBool>::default();
-    let stopped = Arc::clone(&stop);
-    let worker = supervisor.spawn("replica", move |pulse| {
+) -> std::io::Result<Watcher> {
+    let job = move |pulse: &Pulse, stopped: &AtomicBool| {
         let mut pause = POLL_EVERY;
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
@@ -84,8 +66,8 @@ pub fn follow(
             user.after_turn(&replica, &store, &runtime);
             pulse.park_within(pause);
         }
-    })?;
-    Ok(Follower { stop, worker })
+    };
+    until_dropped(supervisor, "replica", STOP_TIMEOUT, job)
 }
 
 /// Switches to the newest snapshot, if there is one.

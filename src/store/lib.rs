@@ -27,6 +27,7 @@ mod check;
 mod checkpoint;
 pub mod checksum;
 mod clear_guard;
+pub mod columns;
 mod connection;
 mod database;
 pub mod document;

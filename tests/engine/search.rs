@@ -17,6 +17,7 @@ use crate::support::draw::Draw;
 use crate::support::filters::filters;
 use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
+use crate::support::sql::session_over;
 
 /// A lake with several runs, from imports of very different sizes, and its records.
 struct Table {
@@ -201,7 +202,7 @@ async fn sql_with_the_same_filter_counts_the_same_rows() {
     for (dataset, seed) in [(Dataset::Dvf, 21), (Dataset::Dpe, 22)] {
         let mut draw = Draw::new(seed);
         let table = Table::new(dataset, &[500, 150, 40], &mut draw);
-        let session = Session::open(table.open_data.engine(), Vec::new()).unwrap();
+        let session = session_over(table.open_data.engine(), Vec::new(), Vec::new()).unwrap();
         for _ in 0..25 {
             let body = json!({"filters": filters(dataset, &table.records, &mut draw)});
             let expected = table

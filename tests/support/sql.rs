@@ -15,8 +15,8 @@ use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
 use toise::app::config::Config;
 use toise::base::clock::Clock;
 use toise::contract::listings::filters::ListingKind;
-use toise::engine::session::Session;
-use toise::engine::{Budget, Engine};
+use toise::engine::session::{MergeOnReadTable, Session, unchanged_views};
+use toise::engine::{Budget, Engine, Error};
 use toise::layers::Layers;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
@@ -24,6 +24,8 @@ use toise::listings::search::projection::sql_tables;
 use toise::opendata::{dpe, dvf};
 use toise::service::App;
 use toise::sql::audit::{AuditLog, Caller, Protocol};
+use toise::sql::context::new_context;
+use toise::sql::plan::plan;
 use toise::sql::process::Launch;
 use toise::sql::service::{Backend, SqlService};
 use toise::sql::settings::SqlSettings;
@@ -79,13 +81,24 @@ pub fn caller() -> Caller {
     }
 }
 
+/// A session over the tables of an engine, with the functions of queries and some more.
+pub fn session_over(
+    engine: &Engine,
+    changed: Vec<MergeOnReadTable>,
+    functions: Vec<ScalarUDF>,
+) -> Result<Session, Error> {
+    let views = unchanged_views(engine, &changed, |_| true)?;
+    let context = new_context(1 << 30, 1 << 30, 2, functions)?;
+    Session::of_views(context, engine, views, changed)
+}
+
 /// A session over the current tables.
 pub fn session(data: &Path, listings: &Listings) -> Session {
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
     let both = [ListingKind::Property, ListingKind::Advert];
     let changed = sql_tables::tables(listings, &engine, &both).unwrap();
-    Session::open_merged(&engine, changed, Vec::new()).unwrap()
+    session_over(&engine, changed, Vec::new()).unwrap()
 }
 
 /// The rows of a query, or its error. Runs on a separate thread, so that any test can call it.
@@ -98,8 +111,7 @@ fn batches(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, String> {
         let asking = scope.spawn(|| {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let frame = session
-                    .query(sql)
+                let frame = plan(session, sql, None)
                     .await
                     .map_err(|error| error.to_string())?;
                 frame.collect().await.map_err(|error| error.to_string())
