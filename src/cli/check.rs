@@ -28,8 +28,8 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
 verifies the indexes of addresses and texts, the layers, the homes of portfolios, the estimator's model and every record
-of the store, if there are any. Can run during an import or while the server is running. If anything is damaged, names every damaged file and
-ends with exit code 1.
+of the store, if there are any. Can run during an import or while the server is running. If anything is damaged, names
+every damaged file and ends with exit code 1.
 
 Examples:
   toise check
