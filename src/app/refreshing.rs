@@ -434,7 +434,7 @@ mod tests {
     use crate::refresh::editions::SourceState;
 
     #[test]
-    fn a_refresh_is_due_after_its_interval_or_if_the_last_one_lies_ahead() {
+    fn a_refresh_is_due_after_its_interval_or_if_the_last_one_is_in_the_future() {
         let now = "2026-11-20T12:00:00Z".parse().unwrap();
         let is_due = |last| is_due_after(last, now, TimeDelta::hours(24));
         assert!(is_due(None) && is_due(Some("not a time")));
