@@ -64,7 +64,7 @@ impl<R: Read> Read for LastByte<R> {
 }
 
 /// Reads the header and the rows of a CSV file.
-pub struct CsvRows<R> {
+pub struct CsvRows<R: Read> {
     rows: Peekable<csv::StringRecordsIntoIter<EvenText<RecordBound<LastByte<R>>>>>,
     ends: RecordEnds,
     /// The last byte that was read.

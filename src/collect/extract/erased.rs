@@ -4,6 +4,8 @@
 //! as character references, and the encoding may not be UTF-8. So both the source and the text that readers see are
 //! searched.
 
+use std::borrow::Cow;
+
 use scraper::{ElementRef, Html};
 
 use super::charset;
@@ -13,7 +15,11 @@ use toise_page::tidy;
 /// Returns whether a page contains a contact of the list, names included. Costs as much as parsing the page.
 pub fn has_contact(bytes: &[u8], content_type: Option<&str>, contacts: &ErasedContacts) -> bool {
     let source = charset::decode(bytes, content_type);
-    contacts.is_in_text(&source) || shown(&source).iter().any(|text| contacts.is_in_text(text))
+    // The encoding that a page declares may be wrong.
+    let is_in_bytes = || contacts.is_in_text(&String::from_utf8_lossy(bytes));
+    contacts.is_in_text(&source)
+        || matches!(source, Cow::Owned(_)) && is_in_bytes()
+        || shown(&source).iter().any(|text| contacts.is_in_text(text))
 }
 
 /// Returns the text of a page with its pieces between tags joined directly, the same with spaces, and the values of
@@ -60,7 +66,7 @@ mod tests {
             Contact::name("Jérôme Dupont").unwrap(),
         ]);
         let has = |page: &[u8]| has_contact(page, None, &list);
-        let pages: [&[u8]; 9] = [
+        let pages: [&[u8]; 10] = [
             b"<p>06&nbsp;12&nbsp;34&nbsp;56&nbsp;78</p>",
             b"<p><b>06</b> <b>12</b>\n    <i>34</i><i>56</i> 78</p>",
             b"<p>06\xa012\xa034\xa056\xa078</p>",
@@ -68,6 +74,7 @@ mod tests {
             b"<p>jean&#64;example&#46;fr</p>",
             "<ul><li>Jérôme</li><li>DUPONT</li></ul>".as_bytes(),
             b"<p>J\xe9r\xf4me Dupont</p>",
+            "<meta charset=\"iso-8859-1\"><p>Jérôme Dupont</p>".as_bytes(),
             b"<meta property=\"author\" content=\"J&eacute;r&ocirc;me Dupont\">",
             br#"<script type="application/ld+json">{"name": "J\u00e9r\u00f4me Dupont"}</script>"#,
         ];

@@ -381,9 +381,9 @@ fn the_class_of_a_diagnostic_is_read_with_its_score_and_may_be_absent() {
         assert_eq!(read(class).unwrap(), None, "{class}");
     }
     assert!(read("HH").is_err());
-    let field = |name| HomeField::of_column(name).unwrap();
-    assert!(is_without_class(field("epc_energy"), "N"));
-    assert!(!is_without_class(field("epc_energy"), "D") && !is_without_class(field("type"), "N"));
+    let energy = of_column("epc_energy");
+    assert!(is_without_class(energy, "N") && !is_without_class(energy, "D"));
+    assert!(!is_without_class(of_column("type"), "N"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests suggestions for files in the formats of public ones, in French and in English: which columns are assigned and
 //! which are not.
 
+use super::units::names_sale;
 use super::*;
 use serde_json::json;
 
@@ -442,6 +443,21 @@ fn the_name_of_a_column_of_prices_may_say_that_they_are_of_sales_or_rents() {
         let csv = format!("url;type;{column};code_postal\n{}", rows.join("\n"));
         let (read, text) = suggested("parkings", &csv);
         assert_eq!(read[0]["offer"]["type"], offer, "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_column_of_sales_and_rentals_decides_nothing() {
+    for name in ["Prix_de_vente_FAI", "prixNetVendeur", "sale_price"] {
+        assert!(names_sale(name), "{name}");
+    }
+    for name in [
+        "prix_vente_location",
+        "prixVenteLocation",
+        "loyer_hai",
+        "prix",
+    ] {
+        assert!(!names_sale(name), "{name}");
     }
 }
 

@@ -38,6 +38,8 @@ const SALES: [&str; 7] = [
 const SALE_NAMES: [&str; 7] = [
     "prixvente", "prixdevente", "prixfai", "prixhai", "netvendeur", "saleprice", "sellingprice",
 ];
+/// Parts of names, folded, of prices of rentals: a column `prix_vente_location` holds both.
+const RENTAL_PARTS: [&str; 3] = ["location", "louer", "rental"];
 /// Words before a unit.
 const BEFORE_UNITS: [&str; 2] = ["en", "in"];
 
@@ -127,12 +129,14 @@ pub(super) fn names_rent(name: &str) -> bool {
     is_known || folded(name).contains(RENT_WORD) || words(&lower).any(|word| RENTS.contains(&word))
 }
 
-/// Returns whether a column's name is that of the price of a sale: `Prix_de_vente_FAI`, `prixNetVendeur`.
+/// Returns whether a column's name is that of the price of a sale: `Prix_de_vente_FAI`, `prixNetVendeur`, but not
+/// `prix_vente_location`.
 pub(super) fn names_sale(name: &str) -> bool {
     let (lower, whole) = (name.to_lowercase(), folded(name));
     let is_named = words(&lower).any(|word| SALES.contains(&word))
         || SALE_NAMES.iter().any(|known| whole.contains(known));
-    is_named && !names_rent(name)
+    let names_rental = RENTAL_PARTS.iter().any(|part| whole.contains(part));
+    is_named && !names_rental && !names_rent(name)
 }
 
 /// Returns whether a column's name has a unit that can be converted to that of a field, and no other unit.
