@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use arrow::array::{AsArray, BooleanArray, StringArray};
+use arrow::array::{Array, AsArray, BooleanArray, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
