@@ -19,7 +19,7 @@ use toise::alerts::percolate::index::{AlertIndex, ROWS_MAX, Subscription};
 use toise::alerts::request::{parse_alert, parse_alerts};
 use toise::alerts::settings::AlertLimits;
 use toise::base::clock::Clock;
-use toise::contract::listings::filters::ListingKind;
+use toise::contract::listings::filters::{ListingKind, ListingSearch};
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
 use toise::listings::Listings;
@@ -100,11 +100,15 @@ fn percolate(criterion: &mut Criterion) {
     ] {
         let saved = alerts::AlertGenerator::new(listing, 1, HOOK);
         let bodies: Vec<Value> = (0..count).map(|number| saved.body(number)).collect();
-        let mut index = AlertIndex::new(schema);
+        let mut index = AlertIndex::new(schema, None);
         let (started, before) = (Instant::now(), resident());
         for (number, body) in bodies.iter().enumerate() {
             let filter = parse_alert(listing, body).unwrap().search.filter;
-            index.upsert(number as i64, WANTS, &filter).unwrap();
+            let search = ListingSearch {
+                filter,
+                ..ListingSearch::default()
+            };
+            index.upsert(number as i64, WANTS, &search).unwrap();
         }
         println!(
             "{count} alerts on {}: read and compiled in {:.2} s on one core, {} distinct clauses, {} bytes an alert",

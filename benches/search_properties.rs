@@ -22,7 +22,7 @@ use toise::listings::Listings;
 use toise::listings::adverts::identity::IdentityRules;
 use toise::listings::columns::properties;
 use toise::listings::properties::record_key::RecordKey;
-use toise::listings::search::projection::Projection;
+use toise::listings::search::projection::{Compaction, Projection};
 use toise::listings::search::texts::TextSearch;
 use toise::store::Store;
 use toise::synth::adverts::{AdvertsRequest, DistortionLevel};
@@ -54,8 +54,9 @@ fn open(data: &Path) -> (Projection, Arc<Engine>) {
     let listings = Listings::new(Store::open(data).unwrap(), Clock::system());
     let engine = Arc::new(Engine::open(data, &[properties()], Budget::default()).unwrap());
     let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data));
-    let projection = Projection::open(listings, Arc::clone(&engine), lake, texts).unwrap();
-    (projection, engine)
+    let here = Compaction::Here;
+    let opened = Projection::open(listings, Arc::clone(&engine), lake, texts, here);
+    (opened.unwrap(), engine)
 }
 
 fn request(filter: Value, full_texts: &[&str]) -> PropertySearchRequest {

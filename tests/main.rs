@@ -57,6 +57,7 @@ mod contract {
     mod searches;
     mod server;
     mod sql;
+    mod sql_calls;
     mod sql_hostile;
     mod tested_receivers;
     mod tiles;

@@ -13,9 +13,11 @@ use std::time::{Duration, Instant};
 
 use toise::base::progress::Progress;
 use toise::contract::filter::{Clause, ClauseTest, Filter};
-use toise::engine::session::Session;
+use toise::engine::session::{Session, unchanged_views};
 use toise::engine::{Budget, Engine};
 use toise::opendata::{Dataset, OpenData};
+use toise::sql::context::new_context;
+use toise::sql::plan::plan;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 /// The executable's allocator.
@@ -99,24 +101,21 @@ impl Sql {
 
     /// Opens a session over the tables of an engine.
     pub fn of(engine: &Engine) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let context = new_context(1 << 30, 1 << 30, threads, Vec::new()).unwrap();
+        let views = unchanged_views(engine, &[], |_| true).unwrap();
         Self {
-            session: Session::open(engine, Vec::new()).unwrap(),
+            session: Session::of_views(context, engine, views, Vec::new()).unwrap(),
             runtime: tokio::runtime::Runtime::new().unwrap(),
         }
     }
 
     /// Runs a query and returns its rows.
     pub fn ask(&self, sql: &str) -> Vec<arrow::array::RecordBatch> {
-        let answer = async {
-            self.session
-                .query(sql)
-                .await?
-                .collect()
-                .await
-                .map_err(Into::into)
-        };
-        let answer: Result<_, toise::engine::Error> = self.runtime.block_on(answer);
-        answer.unwrap()
+        self.runtime.block_on(async {
+            let frame = plan(&self.session, sql, None).await.unwrap();
+            frame.collect().await.unwrap()
+        })
     }
 
     /// Returns the first column of the first row, as a text.

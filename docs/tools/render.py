@@ -326,15 +326,15 @@ TABLES = {
                             GROUPS, DELIVERIES, MATCHED, MATCHED_LARGE, PORTFOLIO, CHECKS),
     "estimate-accuracy": columns(
         "estimate-accuracy", "Sales judged", ("Estimator", "estimator", 2), ("Best baseline", "best baseline", 2),
-        ("Difference, 95 % interval", "difference", 2), ("Within 20 %", "within 20 %", 1), ("Held", "held", 1)),
+        ("Difference, 95 % interval", "difference", 2), ("Within 20 %", "within 20 %", 1), ("Coverage", "held", 1)),
     "estimate-horizon": columns(
         "estimate-horizon", "Months after the last known sale", ("Bias", "bias", 1), ("Size of bias", "size of bias", 1),
-        ("Error", "error", 2), ("Held", "held", 1), ("Width", "width", 1)),
+        ("Error", "error", 2), ("Coverage", "held", 1), ("Width", "width", 1)),
     "estimate-leave-out": columns(
-        "estimate-leave-out", "Known without", ("Bias", "bias", 1), ("Error", "error", 1), ("Held", "held", 1),
-        ("Held, mean of places", "held, mean of places", 1), ("Width", "width", 1)),
+        "estimate-leave-out", "Known without", ("Bias", "bias", 1), ("Error", "error", 1), ("Coverage", "held", 1),
+        ("Coverage, mean of places", "held, mean of places", 1), ("Width", "width", 1)),
     "dedup": columns("dedup", "Noise", ("Pair precision", "pair precision", 2), ("Pair recall", "pair recall", 2),
-                     ("Purity of properties", "purity", 2), ("Met in a block", "met in a block", 2), unit="%"),
+                     ("Purity of properties", "purity", 2), ("Share compared", "met in a block", 2), unit="%"),
     "dedup-ingested": columns("dedup-ingested", "Noise", ("Pair precision", "pair precision", 1),
                               ("Pair recall", "pair recall", 1), unit="%"),
 }

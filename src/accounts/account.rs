@@ -10,8 +10,8 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use uuid::Uuid;
 
 use super::signing::{SigningSecret, WebhookKey};
-use super::{moment, uuid};
 use toise_base::clock::Clock;
+use toise_store::columns::{moment, uuid};
 use toise_store::master_key::overwriting;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Row};
 use uuid::Uuid;
 
-use super::moment;
 use toise_base::clock::Clock;
+use toise_store::columns::moment;
 use toise_store::{self as store, Store};
 
 /// Maximum areas of an account.

@@ -12,10 +12,10 @@ use rusqlite::{OptionalExtension, Row};
 use serde_json::{Value, json};
 
 use super::answers::moment as written;
-use super::moment;
 use toise_base::clock::Clock;
 pub use toise_store::audit::{Act, BEGUN};
 use toise_store::audit::{DONE, digest, last_number};
+use toise_store::columns::moment;
 use toise_store::{self as store, Store};
 
 /// Maximum entries that one call returns.

@@ -16,17 +16,17 @@ use uuid::Uuid;
 
 use toise_store::byte_locks::{ByteLock, ByteLocks};
 
-/// Interval at which a call checks whether another server has released its key.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Interval at which a waiting call checks whether another server has released the key.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An account and its idempotency key.
-type Name = (Uuid, String);
+type HoldKey = (Uuid, String);
 
 /// The keys under which calls are running. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct CallHolds {
     /// Locks of the calls of this process, by key.
-    running: Arc<Mutex<HashMap<Name, Arc<tokio::sync::Mutex<()>>>>>,
+    running: Arc<Mutex<HashMap<HoldKey, Arc<tokio::sync::Mutex<()>>>>>,
     /// Locks that the servers of a data folder share.
     locks: Option<ByteLocks>,
 }
@@ -35,15 +35,15 @@ pub struct CallHolds {
 #[derive(Debug)]
 pub struct CallHold {
     holds: CallHolds,
-    name: Name,
-    turn: Option<OwnedMutexGuard<()>>,
+    name: HoldKey,
+    guard: Option<OwnedMutexGuard<()>>,
     /// Prevents other servers of the data folder from running the call.
     lock: Option<ByteLock>,
 }
 
 impl CallHolds {
     /// Creates holds that apply to all servers of a data folder if `locks` is given; see [`ByteLocks::open`].
-    pub fn between(locks: Option<ByteLocks>) -> Self {
+    pub fn new(locks: Option<ByteLocks>) -> Self {
         Self {
             running: Arc::default(),
             locks,
@@ -57,19 +57,19 @@ impl CallHolds {
     pub async fn hold(&self, account_id: Uuid, key: String) -> io::Result<CallHold> {
         let name = (account_id, key);
         let mutex = Arc::clone(self.running.lock().entry(name.clone()).or_default());
-        // Created before any wait, because dropping it cleans up if the wait is cancelled.
+        // Created before any wait: if the wait is cancelled, dropping it cleans up.
         let mut hold = CallHold {
             holds: self.clone(),
             name,
-            turn: None,
+            guard: None,
             lock: None,
         };
-        hold.turn = Some(mutex.lock_owned().await);
+        hold.guard = Some(mutex.lock_owned().await);
         if let Some(locks) = &self.locks {
             let name = hold.digest();
             hold.lock = loop {
                 match locks.try_hold(&name)? {
-                    None => tokio::time::sleep(LOOK_EVERY).await,
+                    None => tokio::time::sleep(POLL_INTERVAL).await,
                     held => break held,
                 }
             };
@@ -99,11 +99,11 @@ impl CallHold {
 
 impl Drop for CallHold {
     fn drop(&mut self) {
-        // Released before the next call of this process proceeds: that call would otherwise share the lock and lose it
+        // Released before the next call of this process proceeds. That call would otherwise share the lock, and lose it
         // here.
         self.lock = None;
         let mut running = self.holds.running.lock();
-        self.turn = None;
+        self.guard = None;
         // Waiting calls also hold the mutex. If none is left, only the map holds it.
         let is_last = |mutex: &Arc<_>| Arc::strong_count(mutex) == 1;
         if running.get(&self.name).is_some_and(is_last) {
@@ -141,7 +141,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_is_held_by_one_server_of_a_data_folder_at_a_time() {
         let data = tempfile::tempdir().unwrap();
-        let server = || CallHolds::between(ByteLocks::open(data.path()).unwrap());
+        let server = || CallHolds::new(ByteLocks::open(data.path()).unwrap());
         let (here, there) = (server(), server());
         let account = Uuid::now_v7();
         let hold = |holds: &CallHolds, account| {
@@ -156,7 +156,7 @@ mod tests {
         drop(hold(&there, Uuid::now_v7()).await);
         drop(first);
         let next = next.await;
-        tokio::time::sleep(2 * LOOK_EVERY).await;
+        tokio::time::sleep(2 * POLL_INTERVAL).await;
         assert!(futures::poll!(&mut last).is_pending());
         drop(next);
         drop(last.await);

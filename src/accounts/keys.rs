@@ -16,11 +16,12 @@ pub use super::key::{
     TEST_KEY_TTL,
 };
 use super::operators::{BeyondBounds, Term};
-use super::{account, moment, secret, uuid};
+use super::{account, secret};
 use crate::limits::KeyLimits;
 use crate::sql_limits::SqlLimits;
 use toise_base::clock::Clock;
 use toise_base::networks::Networks;
+use toise_store::columns::{moment, uuid};
 use toise_store::new_id::Settled;
 use toise_store::{self as store, Store};
 
@@ -155,7 +156,7 @@ fn replace_text(
     let account_id = transaction.query_row(
         "UPDATE keys SET sha256 = ?2, prefix = ?3 WHERE key_id = ?1 RETURNING account_id",
         (key_id.to_string(), hash, prefix),
-        |row| crate::uuid(row, 0),
+        |row| uuid(row, 0),
     )?;
     Ok((key_id, account_id))
 }

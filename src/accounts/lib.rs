@@ -37,26 +37,5 @@ pub mod uses;
 pub mod verify;
 pub mod waiting;
 
-use chrono::{DateTime, Utc};
-use rusqlite::Row;
-use uuid::Uuid;
-
 /// Account of keys created without an account name.
 pub const DEFAULT_ACCOUNT: &str = "default";
-
-/// Reads an identifier from a column.
-fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
-    let text: String = row.get(index)?;
-    Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            index,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
-    })
-}
-
-/// Converts stored milliseconds since 1970 to a time.
-fn moment(ms: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(ms).unwrap_or_default()
-}

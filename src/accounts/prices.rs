@@ -79,14 +79,14 @@ toise_base::named! {
 use Consumption::*;
 
 impl Consumption {
-    /// Returns the description of one unit.
+    /// Returns what one unit is, for the price list.
     pub fn unit(self) -> &'static str {
         match self {
-            PropertiesGetById => "record returned, `_many` too",
+            PropertiesGetById => "record returned, also by `_many`",
             PropertiesGetByAdvertId => "record returned",
             AdvertsGetByUrl => "advert returned; pending and rejected ones are free",
             PropertiesGetByUrl => "property returned; pending and rejected ones are free",
-            AdvertsCheck | PropertiesCheck => "check, also when there is nothing to check",
+            AdvertsCheck | PropertiesCheck => "check, even if there is nothing to check",
             EstimatePropertyLite => "estimate",
             EstimateRent => "rent estimated",
             ReportsHome => "report",

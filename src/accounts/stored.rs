@@ -1,8 +1,8 @@
 //! Records of calls under an idempotency key, so that a call is neither executed nor charged a second time.
 //!
-//! There is a row for each call, with the compressed response while there is room for it. A call that only reads is
-//! remembered by a row without a body if its response is large or had to make room; if repeated, it is executed again
-//! free of charge. Responses of calls that change something are stored regardless of their size, and are deleted last.
+//! Each call has a row, with the compressed response while there is room for it. If the response of a call that only
+//! reads is large, or was deleted to make room, the row has no body; a repeated call is then executed again free of
+//! charge. Responses of calls that change something are stored regardless of their size, and are deleted last.
 //!
 //! Limits per account: [`STORED_BYTES_MAX`] for bodies, [`STORED_CALLS_MAX`] for rows, about 300 bytes each with their
 //! indexes. Above the limit on rows, the oldest calls are forgotten; if repeated, they are executed and charged again.
@@ -21,22 +21,22 @@ use toise_store::{Database, is_intact_answer};
 
 /// Time for which a call is remembered.
 pub const STORED_RESPONSE_TTL: TimeDelta = TimeDelta::hours(24);
-/// Maximum bytes that the stored responses of an account take, compressed. Above it, the oldest responses are deleted;
-/// those of calls that only read are deleted first.
+/// Maximum compressed bytes of the stored responses of an account. Above it, the oldest responses are deleted, those of
+/// calls that only read first.
 pub const STORED_BYTES_MAX: u64 = 64 << 20;
 /// Maximum bytes of the stored response of a call that only reads, compressed.
 pub const READ_BYTES_MAX: usize = 1 << 20;
-/// Length of a response, in bytes, above which it is not even compressed if its call only reads.
+/// Maximum length of a response that is compressed if its call only reads, bytes.
 const READ_PLAIN_BYTES_MAX: usize = 16 << 20;
 /// Maximum calls of an account that are remembered.
 pub const STORED_CALLS_MAX: u64 = 1_000_000;
-/// Maximum expired rows that one call deletes: more than one, so that they do not accumulate.
+/// Maximum expired rows that one call deletes. More than one, so that expired rows do not accumulate.
 const EXPIRED_DELETED_MAX: i64 = 64;
 /// Bodies or rows deleted at once to make room.
 const EVICTED_AT_ONCE: i64 = 16;
-/// Length of a response, in bytes, from which only [`LARGE_AT_ONCE`] are compressed at once. Shorter responses take a
-/// fraction of a millisecond and do not wait for the large ones.
-const LARGE_BYTES_LEAST: usize = 64 << 10;
+/// Minimum length of a large response, bytes; only [`LARGE_AT_ONCE`] of these are compressed at once. Shorter responses
+/// take a fraction of a millisecond and do not wait for the large ones.
+const LARGE_BYTES_MIN: usize = 64 << 10;
 /// Number of large responses that are compressed at once.
 const LARGE_AT_ONCE: usize = 2;
 /// Index of the decrypted body in the query of a stored response.
@@ -94,7 +94,7 @@ impl Packing {
         answer: StoredResponse,
     ) -> Result<PackedResponse, PackingError> {
         let length = answer.body.as_ref().map_or(0, Bytes::len);
-        let permit = if length < LARGE_BYTES_LEAST {
+        let permit = if length < LARGE_BYTES_MIN {
             None
         } else {
             Some(Arc::clone(&self.0).acquire_owned().await?)
@@ -191,7 +191,7 @@ pub(crate) fn insert(
 }
 
 /// Returns the number of rows of an account, and the bytes that their bodies take.
-fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
+fn stored_totals(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64, u64)> {
     let found = transaction
         .prepare_cached("SELECT answers, bytes FROM stored_answer_totals WHERE account_id = ?1")?
         .query_row([account], |row| {
@@ -204,7 +204,7 @@ fn held(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<(u64,
 
 /// Deletes a few of the oldest calls of an account if there is no room for another row.
 fn forget_oldest(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<()> {
-    if held(transaction, account)?.0 < STORED_CALLS_MAX {
+    if stored_totals(transaction, account)?.0 < STORED_CALLS_MAX {
         return Ok(());
     }
     transaction
@@ -226,7 +226,7 @@ fn make_room(transaction: &Transaction<'_>, account: &[u8]) -> rusqlite::Result<
            (SELECT rowid FROM stored_answers WHERE account_id = ?1 AND body IS NOT NULL
             ORDER BY is_repeatable DESC, stored_at_ms LIMIT ?2)",
     )?;
-    while held(transaction, account)?.1 > STORED_BYTES_MAX {
+    while stored_totals(transaction, account)?.1 > STORED_BYTES_MAX {
         if drop_bodies.execute((account, EVICTED_AT_ONCE))? == 0 {
             break;
         }

@@ -4,7 +4,7 @@ use chrono::{Datelike, Days, Months, NaiveDate};
 use rusqlite::{Connection, Row};
 use uuid::Uuid;
 
-use super::uuid;
+use toise_store::columns::uuid;
 use toise_store::{self as store, Store};
 
 /// A range of days, both inclusive.
@@ -28,7 +28,7 @@ impl DayRange {
     }
 }
 
-/// The accounts or key whose consumption is reported.
+/// The scope of a consumption report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageScope {
     /// All accounts.

@@ -187,9 +187,9 @@ impl KeyChangeWatch {
     }
 }
 
-/// Result of a lookup in the cache.
+/// Result of looking a key up in the cache.
 #[derive(Clone, Debug)]
-pub enum Recalled {
+pub enum CacheLookup {
     /// The answer from the cache: the valid key, or `None` if the text is not a key or its key is revoked or expired.
     Known(Option<Arc<KeyRecord>>),
     /// The key is not cached or the count of key changes is too old; the store must be read ([`KeyVerifier::verify`]).
@@ -225,18 +225,18 @@ impl KeyVerifier {
     }
 
     /// Verifies a key from the cache alone, with one digest and one lookup. Does not block.
-    pub fn recall(&self, text: &str) -> Recalled {
+    pub fn look_up(&self, text: &str) -> CacheLookup {
         let Some(hash) = secret::hash_of(text) else {
-            return Recalled::Known(None);
+            return CacheLookup::Known(None);
         };
         let Some(changes) = self.watch.recent_changes() else {
-            return Recalled::Unknown;
+            return CacheLookup::Unknown;
         };
         match self.cached.get(&hash) {
             Some((then, record)) if then == changes => {
-                Recalled::Known(self.if_valid(record, &hash))
+                CacheLookup::Known(self.if_valid(record, &hash))
             }
-            _ => Recalled::Unknown,
+            _ => CacheLookup::Unknown,
         }
     }
 
@@ -273,14 +273,14 @@ impl KeyVerifier {
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
     /// [`KeyRecord::is_allowed_from`].
     ///
-    /// If [`Self::recall`] knows the answer, the key is verified without switching threads. For others, the store is
+    /// If [`Self::look_up`] knows the answer, the key is verified without switching threads. For others, the store is
     /// read on a blocking thread, at most `STORE_READS_MAX` at a time, so that a flood of unknown keys cannot occupy
     /// every blocking thread.
     ///
     /// # Errors
     /// The store cannot be read, or the runtime is shutting down.
     pub async fn verify(&self, text: &str) -> Result<Option<Arc<KeyRecord>>, VerifyError> {
-        if let Recalled::Known(key) = self.recall(text) {
+        if let CacheLookup::Known(key) = self.look_up(text) {
             return Ok(key);
         }
         let arrived_us = self.watch.now_us();
@@ -289,7 +289,7 @@ impl KeyVerifier {
             .await
             .map_err(|_| VerifyError::Unfinished)?;
         // While this call waited, another one may have polled the changes or read the same key.
-        if let Recalled::Known(key) = self.recall(text) {
+        if let CacheLookup::Known(key) = self.look_up(text) {
             return Ok(key);
         }
         if self.is_none_since(text, arrived_us) {
@@ -399,15 +399,18 @@ mod tests {
         let kind = KeyKind::Production;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
         let verifier = KeyVerifier::new(store, clock).unwrap();
-        assert!(matches!(verifier.recall("no key"), Recalled::Known(None)));
-        assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
+        assert!(matches!(
+            verifier.look_up("no key"),
+            CacheLookup::Known(None)
+        ));
+        assert!(matches!(verifier.look_up(&new.key), CacheLookup::Unknown));
         let is_recalled = (0..100).any(|_| {
             assert!(verifier.verify_blocking(&new.key).unwrap().is_some());
-            matches!(verifier.recall(&new.key), Recalled::Known(Some(_)))
+            matches!(verifier.look_up(&new.key), CacheLookup::Known(Some(_)))
         });
         assert!(is_recalled);
         std::thread::sleep(CHANGE_CHECK_EVERY);
-        assert!(matches!(verifier.recall(&new.key), Recalled::Unknown));
+        assert!(matches!(verifier.look_up(&new.key), CacheLookup::Unknown));
     }
 
     #[test]

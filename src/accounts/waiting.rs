@@ -1,4 +1,4 @@
-//! Rows of free calls that wait in memory while the ledger cannot be written, for example on a full disk.
+//! Keeps rows of free calls in memory while the ledger cannot be written, for example because the disk is full.
 //!
 //! A free call is answered although its row is not written yet, because nothing is owed for it.
 //! [`Ledger::write_waiting`] writes the rows later, each once. A process that is killed before that loses them. At most
@@ -63,7 +63,7 @@ impl WaitingRows {
                 let rows_max = self.rows_max;
                 tracing::error!(
                     rows_max,
-                    "too many rows of free calls are waiting; those of further free calls are left out of the ledger"
+                    "too many rows of free calls are waiting; further rows are left out of the ledger"
                 );
             }
             return;

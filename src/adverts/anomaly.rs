@@ -122,8 +122,8 @@ fn offer_type(advert: &Advert) -> Option<EnumPropertyOfferType> {
     advert.offer.as_ref()?.offer_type
 }
 
-/// Returns the plausible prices or rents of a class, EUR; `None` for life annuities, auctions and holiday lets, which have
-/// other price scales.
+/// Returns the plausible prices or rents of a class, EUR; `None` for life annuities, auctions and holiday lets, which
+/// have other price scales.
 fn price_bounds(advert: &Advert) -> Option<RangeInclusive<f64>> {
     Some(match (offer_type(advert)?, advert.class) {
         (EnumPropertyOfferType::Buy, Some(EnumPropertyClass::Parking)) => 200.0..=500_000.0,

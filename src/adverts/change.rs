@@ -1,7 +1,7 @@
 //! History of an advert: which timestamps a sighting changes, and which events it causes.
 //!
-//! Called by [`super::prepare`]. The content of an advert is that of its latest sighting; its [`AdvertHistory`] holds
-//! what a single sighting cannot show.
+//! Called by [`super::prepare`]. The content of an advert comes from its latest sighting. Its [`AdvertHistory`] holds
+//! what no single sighting shows.
 
 use toise_contract::enums::EnumAdvertEvent;
 use toise_contract::listings::Advert;
@@ -120,9 +120,10 @@ impl AdvertHistory {
 
     /// Returns the history after a sighting that is older than the latest known one, and the events it adds.
     ///
-    /// A sighting older than all known ones becomes the first: its price becomes the initial price. Changes between it
-    /// and the previously first sighting get events dated at the latter. A sighting between two known ones only moves
-    /// `first_seen_at`: the prices between changes are not stored, so its price cannot be ordered among them.
+    /// A sighting older than all known ones becomes the first, and its price becomes the initial price. Changes between
+    /// it and the previous first sighting become events at the time of that previous first sighting. A sighting between
+    /// two known ones only moves `first_seen_at`: the prices between changes are not stored, so its price cannot be
+    /// ordered among them.
     pub fn before(self, sighting: Sighting, states_price: bool) -> (Self, Vec<AdvertEvent>) {
         let first = self.first_seen_at;
         let mut next = self.with_earlier(sighting.first_seen_at);
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sighting_from_before_all_others_takes_its_place_at_the_beginning() {
+    fn a_sighting_older_than_all_others_becomes_the_first() {
         let is = advert(json!(200_000), true);
         let known = AdvertHistory::begin(Sighting::from_advert(&is, day(9), day(8)));
         let was = advert(json!(220_000), true);

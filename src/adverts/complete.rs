@@ -143,7 +143,7 @@ fn complete_place(
         DerivedFields::POSTAL_CODE,
         derived,
         || {
-            // It is unknown which of several codes applies.
+            // The commune has several codes, so none is chosen.
             match commune?.postal_codes.as_slice() {
                 [only] => PostalCode::parse(only),
                 _ => None,
@@ -240,7 +240,7 @@ fn commune_of(location: &AdLocation, position: Option<Position>) -> Option<&'sta
                 .or_else(|| communes::find_by_postal_code_and_likeness(postal_code, city))
         }
         (Some(postal_code), None) => {
-            // It is unknown which of several communes is meant.
+            // The town name fits several communes, so none is chosen.
             let mut found = communes::find_by_postal_code(postal_code.as_str());
             let first = found.next()?;
             found.next().is_none().then_some(first)

@@ -1,7 +1,7 @@
 //! Impossible positions of adverts: abroad, at sea, or with longitude and latitude swapped.
 //!
 //! Such a position is removed from the advert, with a warning that quotes it; the advert is then located by its postal
-//! code or commune. The position counts as absent: a known advert keeps its previous position.
+//! code or commune. The position counts as absent, so a known advert keeps its previous position.
 
 use serde_json::{Map, Value};
 
@@ -56,7 +56,7 @@ impl LeftOutPosition {
         format!("{path}: {fault}; left out: [{longitude}, {latitude}]")
     }
 
-    /// Returns the fault for an advert that gives no other place.
+    /// Returns the fault for an advert without any other location.
     pub(super) fn refusal(&self) -> Fault {
         let Self {
             fault,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_position_that_cannot_be_is_left_out() {
+    fn only_an_impossible_position_is_left_out() {
         for (position, name) in [
             (json!([-0.1278, 51.5074]), "outside_france"),
             (json!([-6, 46]), "outside_france"),

@@ -13,6 +13,7 @@ use crate::implausible::LeftOutPosition;
 use toise_contract::Fault;
 use toise_contract::listings::Advert;
 use toise_contract::listings::codes::Timestamp;
+use toise_contract::listings::scalars::Floor;
 use toise_contract::read::read;
 
 /// How far in the future an observation may be. Some tolerance is needed because clocks differ, but a clock set to next
@@ -166,20 +167,26 @@ fn states_price(patch: &Map<String, Value>) -> bool {
 }
 
 /// The floor has two fields. If only one is given, copies it to the other; otherwise an update would make them differ.
+/// A null next to a floor counts as not given, because many senders write null for fields that they do not fill.
 fn sync_floor_names(patch: &mut Map<String, Value>) {
     let Some(Value::Object(habitation)) = patch.get_mut("habitation") else {
         return;
     };
-    let features = habitation.get("features");
-    let features_floor = features
-        .and_then(|features| features.get("propertyFloor"))
-        .cloned();
+    let features_floor = match habitation.get("features") {
+        Some(Value::Null) => Some(Value::Null),
+        Some(features) => features.get("propertyFloor").cloned(),
+        None => None,
+    };
     let floor = habitation.get("floor").cloned();
+    let takes = |own: Option<&Value>, other: &Value| match own {
+        None => true,
+        Some(own) => own.is_null() && read::<Floor>(other).is_ok(),
+    };
     match (floor, features_floor) {
-        (None, Some(floor)) => {
-            habitation.insert("floor".into(), floor);
+        (floor, Some(features_floor)) if takes(floor.as_ref(), &features_floor) => {
+            habitation.insert("floor".into(), features_floor);
         }
-        (Some(floor), None) => {
+        (Some(floor), features_floor) if takes(features_floor.as_ref(), &floor) => {
             if matches!(habitation.get("features"), None | Some(Value::Null)) {
                 habitation.insert("features".into(), Value::Object(Map::new()));
             }
@@ -288,6 +295,8 @@ mod tests {
             json!({"floor": 3}),
             json!({"features": {"propertyFloor": 3}}),
             json!({"floor": 3, "features": null}),
+            json!({"floor": 3, "features": {"propertyFloor": null}}),
+            json!({"floor": null, "features": {"propertyFloor": 3}}),
         ] {
             let content = incoming(json!({"habitation": habitation})).content;
             let habitation = content.habitation.unwrap();
@@ -298,12 +307,25 @@ mod tests {
             );
         }
         let stored = json!({"habitation": {"floor": 2, "features": {"propertyFloor": 2}}});
-        let merged = incoming(json!({"habitation": {"floor": null}}))
-            .over(object(stored))
-            .unwrap();
-        assert_eq!(
-            merged.habitation.unwrap().features.unwrap().property_floor,
-            None
+        for unknown in [
+            json!({"floor": null}),
+            json!({"features": {"propertyFloor": null}}),
+            json!({"features": null}),
+        ] {
+            let update = incoming(json!({ "habitation": unknown }));
+            let merged = update.over(object(stored.clone())).unwrap();
+            let habitation = merged.habitation.unwrap_or_default();
+            let features = habitation.features.unwrap_or_default();
+            assert_eq!((habitation.floor, features.property_floor), (None, None));
+        }
+        let message = |habitation: Value| {
+            let advert = json!({"url": "https://p.example/1", "habitation": habitation});
+            read_json(advert).unwrap_err().to_string()
+        };
+        let fault = message(json!({"floor": null, "features": {"propertyFloor": 300}}));
+        assert!(
+            fault.starts_with("habitation.features.propertyFloor: "),
+            "{fault}"
         );
     }
 

@@ -138,7 +138,7 @@ pub struct Sources {
     pub models: LiveModel,
     /// The addresses.
     pub geocoding: GeocodingService,
-    /// The executable of this program, which runs the SQL queries of keys in processes of its own.
+    /// The executable of this program, which runs the SQL queries of keys in separate processes.
     pub program: PathBuf,
 }
 
@@ -224,7 +224,7 @@ pub fn app(
     let billing = Billing {
         prices: Arc::new(Prices::from(&config.prices)),
         ledger: Ledger::new(store, clock),
-        holds: CallHolds::between(ByteLocks::open(store.folder())?),
+        holds: CallHolds::new(ByteLocks::open(store.folder())?),
     };
     let capacity = Capacity {
         pool,
@@ -366,7 +366,7 @@ fn worker_state(
     clock: &Clock,
     config: &Config,
 ) -> Result<State, Failure> {
-    use toise_cluster::coordinator::server::{InUse, ServerWorkers};
+    use toise_cluster::coordinator::server::{FunctionState, ServerWorkers};
     use toise_cluster::identity::Identity;
 
     // Refuses wrong settings now rather than at the first query.
@@ -377,7 +377,7 @@ fn worker_state(
     let layers = layers.clone();
     let has_adjustments = config.estimate.adjustments() == Adjustments::On;
     Ok(Arc::new(move || {
-        let in_use = InUse {
+        let in_use = FunctionState {
             identity: Identity::in_use(
                 models.named().as_deref(),
                 geocoding.named().as_deref(),
@@ -490,6 +490,7 @@ mod tests {
     use toise_http::resources::probes;
     use toise_lake::Lake;
     use toise_listings::columns::properties;
+    use toise_listings::search::projection::Compaction;
     use toise_listings::search::texts::TextSearch;
     use toise_opendata::{dpe, dvf};
     use toise_synth::{SynthRequest, lake::generate_into_lake};
@@ -518,8 +519,9 @@ mod tests {
         config.geocoding.upstream = "https://geocoder.example/geocodage".into();
         let listings = Listings::new(store.clone(), clock.clone());
         let lake = Lake::open(data).unwrap();
-        let properties =
-            Arc::new(Projection::open(listings, engine, lake, TextSearch::open(data)).unwrap());
+        let (texts, compaction) = (TextSearch::open(data), Compaction::Here);
+        let properties = Projection::open(listings, engine, lake, texts, compaction);
+        let properties = Arc::new(properties.unwrap());
         let answers = Arc::new(open_data.clone());
         let models = LiveModel::open(data, config.estimate.adjustments());
         let supervisor = Supervisor::default();

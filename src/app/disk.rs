@@ -20,7 +20,7 @@ use toise_store::Store;
 const LOOKS_PER_TRIAL: u32 = 10;
 /// Name of the file of trial writes in the data folder.
 const TRIAL_FILE: &str = ".writable";
-/// Length of a trial write: a page, so that it needs a block of its own.
+/// Length of a trial write: a page, so that it needs a new block.
 const TRIAL_BYTES: usize = 4_096;
 
 /// Check of the disk of a data folder.

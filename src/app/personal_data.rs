@@ -1,4 +1,5 @@
-//! Personal data in a running service: completes erasures at the start, and removes contacts past their retention.
+//! Keeps the rules for personal data in a running service: completes erasures at the start, and removes contacts after
+//! their retention.
 
 use std::io;
 use std::path::Path;

@@ -6,7 +6,6 @@
 //! pause; until then readers see the previous snapshot.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,8 @@ use crate::config::Config;
 use crate::verify;
 use toise_accounts::shipments;
 use toise_base::clock::Clock;
-use toise_base::supervise::{Supervisor, Worker};
+use toise_base::supervise::{Pulse, Supervisor};
+use toise_base::watch::{Watcher, until_dropped};
 use toise_publish::publisher::{Extent, Publisher, publish};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
@@ -29,22 +29,6 @@ use toise_store::Store;
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// Maximum wait for a running publication when stopping; an interrupted publication has no effect.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Handle of the publishing thread, which stops when it is dropped.
-#[derive(Debug)]
-pub struct Publishing {
-    stop: Arc<AtomicBool>,
-    worker: Worker,
-}
-
-impl Drop for Publishing {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
-}
 
 /// Returns the description of this process as a publisher: host and process, version, and the address of the writer,
 /// empty if unknown.
@@ -73,12 +57,12 @@ pub fn start(
     store: &Store,
     config: &Config,
     runtime: &Handle,
-) -> Result<Option<Publishing>, Failure> {
+) -> Result<Option<Watcher>, Failure> {
     let lake = &config.lake;
     if lake.publish.is_empty() {
         return Ok(None);
     }
-    let job = PublishingJob {
+    let work = PublishingJob {
         remote: Remote::open(&lake.publish, RetryPolicy::default())?,
         data: data.to_owned(),
         store: store.clone(),
@@ -87,20 +71,18 @@ pub fn start(
     };
     let every = Duration::from_secs(lake.publish_every_s);
     let metering_every = Duration::from_secs(lake.metering_every_s);
-    let stop = Arc::<AtomicBool>::default();
-    let stopped = Arc::clone(&stop);
-    let worker = supervisor.spawn("publisher", move |pulse| {
+    let job = move |pulse: &Pulse, stopped: &AtomicBool| {
         let mut published = None;
         let mut metered: Option<Instant> = None;
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
             if metered.is_none_or(|at| at.elapsed() >= metering_every) {
-                if let Err(error) = job.take_metering() {
+                if let Err(error) = work.take_metering() {
                     tracing::error!(%error, "cannot add the consumption that replicas metered; will retry");
                 }
                 metered = Some(Instant::now());
             }
-            let pause = match job.look(&mut published) {
+            let pause = match work.look(&mut published) {
                 Ok(()) => every.min(metering_every),
                 Err(error) => {
                     tracing::error!(%error, "cannot publish the data folder; will retry");
@@ -109,8 +91,9 @@ pub fn start(
             };
             pulse.park_within(pause);
         }
-    })?;
-    Ok(Some(Publishing { stop, worker }))
+    };
+    let publishing = until_dropped(supervisor, "publisher", STOP_TIMEOUT, job)?;
+    Ok(Some(publishing))
 }
 
 struct PublishingJob {

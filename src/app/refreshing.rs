@@ -10,7 +10,6 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +17,8 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Timelike, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toise_base::clock::{Clock, iso, parse_iso};
-use toise_base::supervise::{Pulse, Supervisor, Worker};
+use toise_base::supervise::{Pulse, Supervisor};
+use toise_base::watch::{Watcher, until_dropped};
 use toise_net::operator_webhook;
 use toise_service::Readiness;
 use toise_telemetry::{Gauge, Gauges, Metric, Metrics};
@@ -61,23 +61,7 @@ const REFRESH_FAILED: Metric<Gauge> = Metric::gauge(
     "1 for a table whose source failed in the last refresh, otherwise 0.",
 );
 
-/// Handle of the refreshing thread, which stops when it is dropped and kills a running refresh.
-#[derive(Debug)]
-pub(crate) struct Refreshing {
-    stop: Arc<AtomicBool>,
-    worker: Worker,
-}
-
-impl Drop for Refreshing {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
-}
-
-/// Registers the gauges, and starts the schedule if there is one.
+/// Registers the gauges, and starts the schedule if there is one. Dropping its handle kills a running refresh.
 ///
 /// # Errors
 /// The system cannot start a thread.
@@ -88,14 +72,13 @@ pub(crate) fn start(
     readiness: &Readiness,
     metrics: &Metrics,
     runtime: &Handle,
-) -> Result<Option<Refreshing>, Failure> {
+) -> Result<Option<Watcher>, Failure> {
     let clock = Clock::system();
     let (folder, now) = (data.to_owned(), clock.clone());
     metrics.register_gauges(move |gauges| record(gauges, &folder, now.now()));
     if config.refresh.every_h == 0 {
         return Ok(None);
     }
-    let stop = Arc::<AtomicBool>::default();
     let mut schedule = Schedule {
         data: data.to_owned(),
         program: own_executable()?,
@@ -103,23 +86,23 @@ pub(crate) fn start(
         clock,
         readiness: readiness.clone(),
         runtime: runtime.clone(),
-        stop: Arc::clone(&stop),
         started: None,
         failures: Vec::new(),
     };
     schedule.show_failures(&Editions::load(data));
-    let worker = supervisor.spawn("refresh", move |pulse| {
+    let job = move |pulse: &Pulse, stopped: &AtomicBool| {
         // Refresh processes inherit this priority.
         priority::lower();
-        while !schedule.stop.load(Ordering::Relaxed) {
+        while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
             if schedule.is_due() {
-                schedule.refresh(pulse);
+                schedule.refresh(pulse, stopped);
             }
             pulse.park_within(LOOK_EVERY);
         }
-    })?;
-    Ok(Some(Refreshing { stop, worker }))
+    };
+    let refreshing = until_dropped(supervisor, "refresh", STOP_TIMEOUT, job)?;
+    Ok(Some(refreshing))
 }
 
 struct Schedule {
@@ -129,7 +112,6 @@ struct Schedule {
     clock: Clock,
     readiness: Readiness,
     runtime: Handle,
-    stop: Arc<AtomicBool>,
     /// When this process last started a refresh.
     started: Option<Instant>,
     /// What went wrong in the last refresh.
@@ -247,15 +229,14 @@ impl Schedule {
         }
         let last = Editions::load(&self.data).refreshed_at;
         let every = TimeDelta::hours(self.config.refresh.every_h.cast_signed());
-        last.and_then(|last| parse_iso(&last))
-            .is_none_or(|last| now - last >= every)
+        is_due_after(last.as_deref(), now, every)
     }
 
     /// Runs a refresh to its end, and logs what it changed.
-    fn refresh(&mut self, pulse: &Pulse) {
+    fn refresh(&mut self, pulse: &Pulse, stopped: &AtomicBool) {
         self.started = Some(Instant::now());
         tracing::info!("refresh of open data started");
-        let report = match self.run(pulse) {
+        let report = match self.run(pulse, stopped) {
             Ok(None) => return,
             Ok(Some(report)) => report,
             Err(error) => Report {
@@ -310,12 +291,12 @@ impl Schedule {
     }
 
     /// Runs a refresh and returns its report; `None` if the service stops before it ends.
-    fn run(&self, pulse: &Pulse) -> Result<Option<Report>, Failure> {
+    fn run(&self, pulse: &Pulse, stopped: &AtomicBool) -> Result<Option<Report>, Failure> {
         let (output, errors) = (tempfile::tempfile()?, tempfile::tempfile()?);
         let mut child = self.spawn(output.try_clone()?, errors.try_clone()?)?;
         let started = Instant::now();
         while child.try_wait()?.is_none() {
-            if self.stop.load(Ordering::Relaxed) {
+            if stopped.load(Ordering::Relaxed) {
                 end(&mut child)?;
                 return Ok(None);
             }
@@ -361,6 +342,13 @@ impl Schedule {
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         command.spawn()
     }
+}
+
+/// Returns whether a refresh is due after the last one. A time in the future comes from a clock that was ahead, and says
+/// nothing.
+fn is_due_after(last: Option<&str>, now: DateTime<Utc>, every: TimeDelta) -> bool {
+    last.and_then(parse_iso)
+        .is_none_or(|last| last > now || now - last >= every)
 }
 
 fn end(child: &mut Child) -> io::Result<()> {
@@ -444,6 +432,16 @@ fn date_of(edition: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::refresh::editions::SourceState;
+
+    #[test]
+    fn a_refresh_is_due_after_its_interval_or_if_the_last_one_is_in_the_future() {
+        let now = "2026-11-20T12:00:00Z".parse().unwrap();
+        let is_due = |last| is_due_after(last, now, TimeDelta::hours(24));
+        assert!(is_due(None) && is_due(Some("not a time")));
+        assert!(is_due(Some("2026-11-19T12:00:00.000Z")));
+        assert!(!is_due(Some("2026-11-19T12:00:01.000Z")));
+        assert!(is_due(Some("2027-11-20T12:00:00.000Z")));
+    }
 
     #[test]
     fn ages_and_editions_of_the_tables_are_metrics() {

@@ -21,7 +21,7 @@ use toise_estimate::live::LiveModel;
 use toise_geocode::live::LiveGeocoder;
 use toise_lake::settings::{LakeSettings, departments};
 use toise_listings::search::projection::Projection;
-use toise_publish::follow::{self, User};
+use toise_publish::follow::{self, ReplicaUser};
 use toise_publish::holdings::Holdings;
 use toise_publish::manifest::Manifest;
 use toise_publish::metering;
@@ -114,7 +114,7 @@ pub fn register_gauges(metrics: &Metrics, status: &ReplicaStatus, clock: &Clock)
     });
 }
 
-/// Refuses to serve the folder of a replica as if it had data of its own.
+/// Refuses to serve the folder of a replica as if it had its own data.
 ///
 /// # Errors
 /// The folder is a replica's.
@@ -130,7 +130,7 @@ pub fn refuse_folder(data: &Path) -> Result<(), Failure> {
     }
 }
 
-impl User for ReplicaData {
+impl ReplicaUser for ReplicaData {
     fn uses(&self, installed: &Manifest) -> bool {
         *self.status.as_of() == as_of(installed)
     }

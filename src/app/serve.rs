@@ -118,11 +118,10 @@ fn open_tables(
         let engine = Arc::new(engine);
         if compaction == Compaction::OnWriter {
             // The tables, indexes and model of a replica change together, when a snapshot is installed.
-            engine.hold();
+            engine.freeze_views();
         }
         let (listings, texts) = (listings.clone(), TextSearch::open(data));
-        let opened =
-            Projection::open_compacting(listings, Arc::clone(&engine), lake()?, texts, compaction);
+        let opened = Projection::open(listings, Arc::clone(&engine), lake()?, texts, compaction);
         Ok((engine, opened?))
     };
     for _ in 0..LISTING_TABLES {
@@ -231,7 +230,7 @@ pub fn run_service(
     }
 }
 
-/// Brings a replica to the newest snapshot; `None` for a service with data of its own.
+/// Brings a replica to the newest snapshot; `None` for a service with its own data.
 fn first_snapshot(
     data: &Path,
     config: &Config,

@@ -25,7 +25,7 @@ use toise_sql::workers::Workers;
 /// Name of the command.
 pub const COMMAND: &str = "sql-process";
 
-/// What a server sends first to a process.
+/// The first message of a server to a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// Its configuration.

@@ -10,7 +10,7 @@ use toise_base::progress::Progress;
 use toise_estimate::clean::Funnel;
 use toise_estimate::{Model, join, model, read_sales, train};
 
-/// Trains on the sales of a data folder up to a day, with progress bars. `told` is called with a hint if many sales
+/// Trains on the sales of a data folder up to a day, with progress bars. `warn` is called with a hint if many sales
 /// cannot be used.
 ///
 /// # Errors
@@ -20,14 +20,14 @@ pub fn train_lake(
     until: Option<NaiveDate>,
     clock: &Clock,
     progress: Progress,
-    told: impl FnOnce(&str),
+    warn: impl FnOnce(&str),
 ) -> Result<(Model, Funnel), model::Error> {
     let end = until.map_or(i32::MAX, |until| model::days(until) + 1);
     let bar = progress.rows("reading", read_sales::rows(data)?);
     let (mut sales, mut funnel) = read_sales::sales(data, end, &|rows| bar.inc(rows))?;
     bar.finish_and_clear();
     if let Some(hint) = read_sales::position_hint(&funnel) {
-        told(&hint);
+        warn(&hint);
     }
     join::join(data, &mut sales, &mut funnel)?;
     let sales = sales.into_iter().map(|one| one.sale).collect();

@@ -1,4 +1,4 @@
-//! Verifies the files of a data folder, or of a copy of one, against the checksums taken when they were written.
+//! Verifies the files of a data folder or of its copy against the checksums recorded when they were written.
 //!
 //! `toise check` reports what is damaged; `backup`, `restore` and `publish` refuse to copy it.
 
@@ -15,6 +15,7 @@ use toise_layers::folder as layers;
 use toise_listings::columns::{adverts, properties};
 use toise_listings::search::texts;
 use toise_opendata::imported;
+use toise_portfolios as portfolios;
 
 /// Maximum items of damage that an error names; it counts the others.
 const NAMED_MAX: usize = 5;
@@ -53,10 +54,10 @@ pub fn tables() -> [&'static TableSchema; 7] {
 }
 
 /// Verifies all files that a copy of a data folder holds, except the store, which is verified while it is copied. Reads
-/// every byte; `progress` is called with the number of bytes read of tables. Changes nothing.
+/// every byte; `progress` receives the number of table bytes read. Changes nothing.
 ///
 /// # Errors
-/// Names the damaged files.
+/// Files are damaged; the error names them.
 pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), DamagedFiles> {
     let mut damaged = Vec::new();
     match Lake::open_without_changes(folder) {
@@ -72,12 +73,17 @@ pub fn files(folder: &Path, progress: &(dyn Fn(u64) + Sync)) -> Result<(), Damag
         Err(error) => damaged.push(error.into()),
     }
     damaged.extend(derived(folder));
+    let homes = portfolios::verify(folder).into_iter();
+    damaged.extend(homes.map(|(file, reason)| Damage {
+        file: file.display().to_string(),
+        reason,
+    }));
     relative_to(folder, &mut damaged);
     refuse(damaged)
 }
 
-/// Verifies the estimator's model, the index of addresses, the text index and the layers of a data folder, if there are
-/// any. Returns what is damaged.
+/// Verifies the estimator's model, the index of addresses, the text index and the layers of a data folder, where they
+/// exist. Returns the damage.
 pub fn derived(folder: &Path) -> Vec<Damage> {
     let mut damaged: Vec<Damage> = Vec::new();
     if let Err(error) = model_version(folder) {
@@ -116,7 +122,7 @@ pub fn model_version(folder: &Path) -> Result<Option<String>, model::Error> {
     }
 }
 
-/// Makes paths relative to a folder, because the name of a stage means nothing to a reader.
+/// Makes paths relative to a folder, so that messages do not contain the name of a temporary folder.
 fn relative_to(folder: &Path, damaged: &mut [Damage]) {
     let prefix = format!("{}/", folder.display());
     for damage in damaged {

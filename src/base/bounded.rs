@@ -141,6 +141,8 @@ pub struct BoundedLine<'l> {
     pub bytes: &'l [u8],
     /// Whether the line is longer than the limit; `bytes` is then its beginning.
     pub is_cut: bool,
+    /// Whether the source ends within the line, without a line feed. Not known for a line longer than the limit.
+    pub is_unended: bool,
 }
 
 /// Reader of the lines of a source that are not empty. It holds at most one line, cut at a limit, in memory.
@@ -201,6 +203,7 @@ impl<R: BufRead> Lines<R> {
                     number: self.number,
                     bytes: bytes.unwrap_or(&self.line).trim_ascii(),
                     is_cut,
+                    is_unended: !is_cut && !self.line.ends_with(b"\n"),
                 }));
             }
         }
@@ -299,9 +302,9 @@ mod tests {
         let mut read = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
             let text = String::from_utf8(line.bytes.to_vec()).unwrap();
-            read.push((line.number, text, line.is_cut));
+            read.push((line.number, text, line.is_cut, line.is_unended));
         }
-        let line = |number, text: &str, is_cut| (number, text.to_owned(), is_cut);
+        let line = |number: u64, text: &str, is_cut| (number, text.to_owned(), is_cut, number == 6);
         let wanted = [
             line(1, "1", false),
             line(3, "23", false),

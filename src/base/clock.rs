@@ -138,7 +138,7 @@ impl HybridClock {
 
 /// Smallest change of the offset between time of day and monotonic time that counts as a jump. Smaller changes are the
 /// usual corrections of a clock.
-const JUMP_MS_LEAST: i64 = 10_000;
+const JUMP_MS_MIN: i64 = 10_000;
 
 /// Detects that the system time was set forward or back. Code that stores deadlines shifts them by the jump, so that
 /// each wait keeps its length.
@@ -161,7 +161,7 @@ impl ClockJumps {
     pub fn since_last(&mut self) -> Option<i64> {
         let offset_ms = offset_ms(&self.clock);
         let jump_ms = offset_ms - self.offset_ms;
-        if jump_ms.abs() < JUMP_MS_LEAST {
+        if jump_ms.abs() < JUMP_MS_MIN {
             return None;
         }
         self.offset_ms = offset_ms;

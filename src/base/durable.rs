@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces a file, or creates it. Returns once its content and its name are on disk. A draft next to it, with `.new` at the
-/// end of its name, may be left by a crash; the next call overwrites it.
+/// Replaces a file, or creates it. Returns once its content and its name are on disk. A draft next to it, with `.new`
+/// at the end of its name, may be left by a crash; the next call overwrites it.
 ///
 /// # Errors
 /// The folder cannot be written.

@@ -195,7 +195,7 @@ fn retry_dead_letters(
         let retry = || deliveries::retry_all(store, clock);
         retried = audited_with_subject(store, clock, act, subject, retry)?;
     }
-    common.say(
+    common.print_result(
         json!({"retried": retried}),
         format!("{retried} deliveries queued; the server retries them"),
     );
@@ -218,7 +218,7 @@ fn replay_matches(
             error => error.into(),
         })
     })?;
-    common.say(
+    common.print_result(
         json!({"replay_id": begun.replay_id, "items": begun.items}),
         format!(
             "{} items queued for replay {}; the server sends them",

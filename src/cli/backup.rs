@@ -20,8 +20,8 @@ use toise_store::Store;
 #[command(after_help = "\
 The backup holds the store, every table, the estimator's model and report cards, portfolios, toise.toml, reference/ and
 reports/.
-It is published only when complete and verified: every byte of the tables, the model and the store is compared with
-its checksum, and damaged files are named. On the same file system, a backup folder shares the tables' files with the data
+It is published only when complete and verified: every byte of the tables, the layers, the model, the homes of portfolios
+and the store is compared with its checksum, and damaged files are named. On the same file system, a backup folder shares the tables' files with the data
 folder through hard links, which is quick and needs no second copy of them; a tar file holds copies. The backup contains
 the data that keys and secrets are verified with: protect it like the data folder.
 
@@ -71,7 +71,7 @@ fn take(common: &Common, arguments: &BackupArgs, clock: &Clock) -> Result<Manife
 pub(super) fn report(common: &Common, key: &str, path: &Path, manifest: &Manifest) {
     let (files, bytes) = (manifest.files.len(), manifest.bytes());
     let at = &manifest.created_at;
-    common.say(
+    common.print_result(
         json!({key: path, "created_at": at, "files": files, "bytes": bytes}),
         format!(
             "{}: {files} files, {:.1} MB, as of {at}",

@@ -1,5 +1,5 @@
-//! `toise check`: reads the whole lake, the indexes of addresses and texts, the layers, the estimator's model and the store, and
-//! verifies them against checksums.
+//! `toise check`: reads the whole lake, the indexes of addresses and texts, the layers, the homes of portfolios, the
+//! estimator's model and the store, and verifies them against checksums.
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanCount};
@@ -17,6 +17,7 @@ use toise_layers::folder as layers;
 use toise_listings::Listings;
 use toise_listings::placement::quality::MergeCounts;
 use toise_listings::search::texts;
+use toise_portfolios as portfolios;
 use toise_store::{Store, StoreCheck};
 
 /// Maximum damaged places printed per file of the lake, and for the store; `--json` prints more.
@@ -26,9 +27,9 @@ const PLACES_SHOWN_MAX: usize = 5;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Reads every file of the current snapshots and compares each page with the checksum taken when it was written; then
-verifies the indexes of addresses and texts, the layers, the estimator's model and every record of the store, if there
-are any. Can run during an import or while the server is running. If anything is damaged, names every damaged file and
-ends with exit code 1.
+verifies the indexes of addresses and texts, the layers, the homes of portfolios, the estimator's model and every record
+of the store, if there are any. Can run during an import or while the server is running. If anything is damaged, names
+every damaged file and ends with exit code 1.
 
 Examples:
   toise check
@@ -56,6 +57,8 @@ struct DataCheck {
     texts: Option<String>,
     /// The damage of each damaged layer.
     layers: Vec<String>,
+    /// Damaged files of homes of portfolios, and why.
+    portfolios: Vec<String>,
     store: Option<StoreCheck>,
     merges: Option<MergeCounts>,
 }
@@ -81,6 +84,7 @@ impl DataCheck {
             index: Vec::new(),
             texts: None,
             layers: Vec::new(),
+            portfolios: Vec::new(),
             store: None,
             merges: None,
         };
@@ -95,6 +99,10 @@ impl DataCheck {
             found.layers = layers::verify(data)
                 .iter()
                 .map(ToString::to_string)
+                .collect();
+            let damaged = portfolios::verify(data).into_iter();
+            found.portfolios = damaged
+                .map(|(file, reason)| format!("{}: {reason}", file.display()))
                 .collect();
             if let Some(store) = Store::open_existing(data)? {
                 let check = store.check()?;
@@ -126,11 +134,12 @@ impl DataCheck {
         };
         let of_derived = self.index.len()
             + self.layers.len()
+            + self.portfolios.len()
             + usize::from(self.texts.is_some())
             + usize::from(self.model.is_err());
         json!({
             "tables": self.tables, "model": model, "index": {"damaged": self.index}, "texts": {"damaged": self.texts},
-            "layers": {"damaged": self.layers},
+            "layers": {"damaged": self.layers}, "portfolios": {"damaged": self.portfolios},
             "store": self.store, "merges": self.merges,
             "damaged": self.damaged().len() + of_derived + self.damaged_in_store() as usize,
         })
@@ -146,7 +155,8 @@ impl DataCheck {
         for name in &self.index {
             println!("index of addresses: {name}: damaged");
         }
-        for damage in self.texts.iter().chain(&self.layers) {
+        let others = self.texts.iter().chain(&self.layers);
+        for damage in others.chain(&self.portfolios) {
             println!("{damage}");
         }
         if let Some(store) = &self.store {
@@ -191,6 +201,8 @@ impl DataCheck {
                 .into()
         } else if !self.layers.is_empty() {
             "a layer is damaged; import it again, or restore a backup".into()
+        } else if !self.portfolios.is_empty() {
+            "the homes of a portfolio are damaged; store them again, or restore a backup".into()
         } else if self.texts.is_some() {
             "the text index is damaged; a server rebuilds it when it starts, and so does: toise compact --rebuild".into()
         } else {

@@ -60,7 +60,7 @@ impl CsvArgs {
 /// The option of commands that read files made by other programs.
 #[derive(Args, Clone, Debug)]
 pub struct MissingArgs {
-    /// Further texts that stand for an empty cell, separated by commas, besides NA, NULL, n.c., - and the like
+    /// Further texts that stand for an empty cell, separated by commas, in addition to NA, NULL, n.c., - and the like
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     missing: Vec<String>,
 }
@@ -93,7 +93,7 @@ impl Common {
     }
 
     /// Prints a result: as JSON if asked, else as a line of text.
-    pub(crate) fn say(&self, result: Value, text: String) {
+    pub(crate) fn print_result(&self, result: Value, text: String) {
         if self.json {
             println!("{result}");
         } else {

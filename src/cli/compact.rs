@@ -29,7 +29,7 @@ into one reduces these reads. Every row is rewritten, so the disk needs free spa
 running server keeps answering and switches to the new files within a second. Rows and responses do not change.
 
 Before the merge, store changes that are newer than the files of properties and adverts are written into them. With
---rebuild, these two tables and the text index are rebuilt from the store whatever their state: use it when they are
+--rebuild, these two tables and the text index are rebuilt from the store. Use it when they are
 damaged or deleted. Each old table keeps answering until its new one is complete, even if the command is killed. A
 running server switches to the new table within a second. It does not compact during a rebuild: recent changes stay in
 its memory until the rebuild ends.
@@ -203,9 +203,10 @@ fn rebuild(
         let count = listings.count_since(listing, 0, usize::MAX)? as u64;
         // Each record is read and then written.
         let bar = progress.rows(schema.name, 2 * count);
-        let tell = |rows| bar.inc(rows);
-        let rows =
-            compaction::retry_while_locked(|| compaction::rebuild(listings, lake, listing, &tell))?;
+        let advance = |rows| bar.inc(rows);
+        let rows = compaction::retry_while_locked(|| {
+            compaction::rebuild(listings, lake, listing, &advance)
+        })?;
         bar.finish_and_clear();
         tables.push(CompactionResult {
             table: schema.name,

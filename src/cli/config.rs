@@ -21,7 +21,7 @@ pub struct SettingArgs {
     /// Hosts whose pages may be collected at any address and port, also over plain http; for trials
     #[arg(long, value_name = "HOST,HOST")]
     pub allow_collect_hosts: Option<String>,
-    /// Serve the publications of this object store as a replica, in a data folder of its own
+    /// Serve the publications of this object store as a replica, in a separate data folder
     #[arg(long, value_name = "URL")]
     pub replica: Option<String>,
     /// Any setting of the configuration; repeatable

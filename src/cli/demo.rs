@@ -1,6 +1,6 @@
-//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts, a
-//! layer, a portfolio and alerts with deliveries, and trains a model on the sales. Then it serves the folder and prints a
-//! key and sample requests.
+//! `toise demo`: on its first run, fills a data folder with synthetic sales, diagnostics, their addresses and adverts,
+//! a layer, a portfolio and alerts with deliveries, and trains a model on the sales. Then it serves the folder and
+//! prints a key and sample requests.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What the demo has besides its rows: a layer with the centres of towns, an area, and a portfolio of homes.
+//! Creates the other objects of the demo: a layer with the centres of towns, an area, and a portfolio of homes.
 
 use std::fmt::Write;
 

@@ -130,7 +130,7 @@ fn print_store(store: &StoreState, now: DateTime<Utc>) {
     }
 }
 
-/// Prints what to do, each finding with its command on a line of its own.
+/// Prints what to do, each finding with its command on a separate line.
 fn print_findings(findings: &[Finding]) {
     if findings.is_empty() {
         println!("\nNothing is missing.");

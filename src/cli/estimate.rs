@@ -33,7 +33,7 @@ address_confidence and address_precision (ADDRESS, STREET, TOWN). A home of whic
 centre of the town, with confidence LOW. Where the model knows no sale within 7 km, few, or only far ones, the column
 warning says so (no_sale_within_reach, few_sales_within_reach, sales_far_away) and the interval is wider.
 
-The last column, status, is ok, outside_france (a position abroad or at sea), coordinates_swapped? (one that lies in France
+The last column, status, is ok, outside_france (a position abroad or at sea), coordinates_swapped? (one that is in France
 with longitude and latitude swapped) or error; such rows have no price.
 
 Examples:

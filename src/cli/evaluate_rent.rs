@@ -12,7 +12,7 @@ use toise_market::rents::interval::ERRORS_MIN;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Every home to rent of the data folder is estimated by a model that knows only four fifths of the others. The error is the
-median over the homes, in percent of the rent; \"held\" is the share of rents in their range, which should be 80 %; the
+median over the homes, in percent of the rent. Coverage is the share of rents in their range; it should be 80 %. The
 last column is the error of the map of rents alone, if it was imported.
 
 Example:
@@ -37,7 +37,7 @@ pub fn run(common: &Common, _: &EvaluateRentArgs) -> CommandResult {
 
 fn print(report: &RentReport) {
     let mut rows =
-        table_of("homes to rent|number|error %|bias %|within 20 %|held %|width %|map error %");
+        table_of("homes to rent|number|error %|bias %|within 20 %|coverage %|width %|map error %");
     rows.align_right(1..);
     let shown = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.1}"));
     for group in &report.groups {
@@ -47,7 +47,7 @@ fn print(report: &RentReport) {
             shown(Some(group.error_percent)),
             shown(Some(group.bias_percent)),
             shown(Some(group.within_20_percent)),
-            shown(group.held_percent),
+            shown(group.coverage_percent),
             shown(group.width_percent),
             shown(group.map_error_percent),
         ]);

@@ -119,7 +119,7 @@ pub(super) fn short(pair: &Explanation) -> String {
         lines.push(format!("  contradiction: {}", contradiction.as_str()));
     }
     lines.extend(
-        dissent(pair)
+        dissenter_lines(pair)
             .iter()
             .map(|line| format!("  {}", line.replace('\n', "\n  "))),
     );
@@ -142,7 +142,7 @@ fn wrapped(parts: &[String]) -> Vec<String> {
 }
 
 /// Returns two lines for each advert that keeps a pair apart.
-fn dissent(explanation: &Explanation) -> Vec<String> {
+fn dissenter_lines(explanation: &Explanation) -> Vec<String> {
     let lines = explanation.dissenters.iter().map(|dissenter| {
         let reason = match dissenter.contradictions.as_slice() {
             [] => "it has too little in common".to_owned(),
@@ -182,7 +182,7 @@ fn print(explanation: &Explanation) {
     }
     println!("{table}");
     if let Some(veto) = comparison.veto {
-        println!("kept apart, whatever else agrees: {}", reason(veto));
+        println!("kept apart regardless of all else: {}", reason(veto));
     }
     println!(
         "before any comparison: {:+.1} bits (adverts around: {})",
@@ -211,7 +211,7 @@ fn print(explanation: &Explanation) {
     for contradiction in &explanation.contradictions {
         println!("contradiction: {}", contradiction.as_str());
     }
-    for line in dissent(explanation) {
+    for line in dissenter_lines(explanation) {
         println!("{line}");
     }
     println!(

@@ -1,5 +1,5 @@
-//! `toise --help`: the commands in groups, after an example. clap cannot group commands, so this writes the help template of
-//! the whole command line. A test fails when a command is in no group.
+//! `toise --help`: the commands in groups, after an example. clap cannot group commands, so this writes the help
+//! template of the whole command line. A test fails when a command is in no group.
 
 use std::fmt::Write;
 

@@ -28,7 +28,7 @@ use toise_opendata::import::{ImportOptions, local_files};
 use toise_opendata::report::ImportReport;
 use toise_opendata::source::cell;
 use toise_opendata::{Dataset, ImportTable};
-use toise_sources::diagnostics::Since;
+use toise_sources::diagnostics::DiagnosticRange;
 use toise_sources::{Downloads, FetchedSources, addresses, diagnostics, sales};
 
 /// Arguments of `import`.
@@ -366,7 +366,7 @@ fn fetch_dpe(
     let shared = &arguments.shared;
     download(common, progress, clock, async |downloads| {
         let since = arguments.since.clone();
-        let since = since.map_or(Since::Beginning, Since::Established);
+        let since = since.map_or(DiagnosticRange::Beginning, DiagnosticRange::Established);
         let base = &arguments.place.dpe_base;
         diagnostics::fetch(downloads, base, &shared.departments, &since).await
     })
@@ -445,8 +445,8 @@ fn import(
     Ok(report)
 }
 
-/// Fails if files that were named gave no record, or if more of their rows were rejected than kept. A source may have none
-/// for a department, which the report notes.
+/// Fails if files that were named gave no record, or if more of their rows were rejected than kept. A source may have
+/// none for a department, which the report notes.
 fn verdict(files: &[PathBuf], report: &ImportReport) -> CommandResult {
     let rejected = report.rows_rejected();
     if files.is_empty() || report.rows_kept > 0 && rejected <= report.rows_kept {

@@ -1,5 +1,5 @@
-//! Opens the market indicators for `market` and `sql`, and the rents of homes for `rent` and `evaluate`, over the tables
-//! that these commands have opened.
+//! Opens the market indicators for `market` and `sql`, and the rents of homes for `rent` and `evaluate`, over the
+//! tables that these commands have opened.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -63,7 +63,7 @@ With a mapping, rows have any shape: its TOML file says which column or JSON pat
 (docs/ingesting.md). Built-in mappings are named as in --mapping french-csv; --list-mappings lists them.
 
 A value that an optional field does not take is left out with a warning, and the advert stays. The exit code is 1 if no
-row gave an advert; with --strict, if any row gave none.
+row gave an advert or a file looks cut off; with --strict, if any row gave no advert.
 
 CSV columns named like a field (currentPrice.value) need no mapping; the items of a list are separated by |.
 
@@ -78,8 +78,8 @@ Examples:
   toise ingest export.csv --map url=link --map currentPrice.value=price --map location.postalCode=cp \\
     --set source=portail.fr --set type=CLASS_FLAT --set offer.type=OFFER_BUY")]
 pub struct IngestArgs {
-    /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for standard
-    /// input
+    /// Files, globs or folders (CSV, XLSX, ODS, JSON, NDJSON, XML, Parquet, Arrow; also gzip, zip, zstd); - for
+    /// standard input
     #[arg(required_unless_present = "list_mappings")]
     files: Vec<PathBuf>,
     /// Mapping file, or the name of a mapping that is built in or in the folder mappings of the data folder
@@ -153,13 +153,13 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         let mut shown = DryRun::default();
         let identity = portals.identity();
         let now = clock.now();
-        plan.read_all(&sources, &progress, &mut report, |batch, report| {
+        let cut = plan.read_all(&sources, &progress, &mut report, |batch, report| {
             shown.add(batch, report, now, &identity);
             Ok(())
         })?;
         report.seconds = started.elapsed().as_secs_f64();
         print_dry_run(common, &shown, &report)?;
-        return verdict(&report, arguments);
+        return verdict(&report, &cut, arguments);
     }
     let listings = common
         .listings(Store::open(&common.data)?, clock.clone())?
@@ -168,14 +168,14 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
         .with_identity(portals.identity());
     let counter = MergeCounter::from_now(&listings)?;
     let mut seen = arguments.snapshot.then(|| SnapshotRows::new(&clock));
-    let unended = plan.read_all(&sources, &progress, &mut report, |batch, report| {
+    let cut = plan.read_all(&sources, &progress, &mut report, |batch, report| {
         if let Some(seen) = &mut seen {
             seen.add(&batch, &listings);
         }
         ingest(&listings, batch, report)
     })?;
     if let Some(seen) = seen {
-        report.gone(&listings.take_offline_unseen(&seen.finish(&unended)?)?);
+        report.gone(&listings.take_offline_unseen(&seen.finish(&cut)?)?);
     }
     let before = counter.adverts_before();
     report.merges(listings.merge_counts_since(counter)?, before);
@@ -183,11 +183,19 @@ pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
     let path = report.write(&common.data, &listings.erased_contacts()?.contacts)?;
     let shown = (&report, report.to_text());
     show_report(common.json, shown, &path, arguments.report.as_deref())?;
-    verdict(&report, arguments)
+    verdict(&report, &cut, arguments)
 }
 
-/// Fails if rows were read and none gave an advert or, if strict, if any row gave none.
-fn verdict(report: &IngestReport, arguments: &IngestArgs) -> CommandResult {
+/// Fails if rows were read and none gave an advert, if a file looks cut off in one of the lines `cut` or, if strict, if
+/// any row gave no advert.
+fn verdict(report: &IngestReport, cut: &[String], arguments: &IngestArgs) -> CommandResult {
+    if !cut.is_empty() {
+        let message = format!(
+            "{}: the file ends within this row and looks cut off; only what is before it was read",
+            cut.join("; ")
+        );
+        return Err(message.into());
+    }
     match report.read_and_rejected() {
         (0, _) => Err(no_rows(&listed(&arguments.files)).into()),
         (read, rejected) if rejected > 0 && (arguments.strict || read == rejected) => {
@@ -316,13 +324,13 @@ impl<'p> ReadingPlan<'p> {
         Ok((self.with_sets(mapping)?, RowShape::Mapped))
     }
 
-    /// Returns whether rows are read by rules, whatever their columns are.
+    /// Returns whether rows are read by rules, for any columns.
     fn is_mapped(&self) -> bool {
         self.mapping.is_of_file() || !self.maps.is_empty()
     }
 
     /// Reads a text once to see how its columns write numbers, notes the decimal mark in `form` and sets it in the
-    /// mapping. Parquet has numbers of its own. Returns the names of the fields of all rows, if the file has no header.
+    /// mapping. Parquet has its own numbers. Returns the names of the fields of all rows, if the file has no header.
     fn observe(
         &self,
         path: &Path,
@@ -359,8 +367,8 @@ impl<'p> ReadingPlan<'p> {
         Ok(fields.names)
     }
 
-    /// Reads all files. Calls `take` with each batch while the next one is read. Returns the names of the files that may
-    /// be cut off.
+    /// Reads all files. Calls `take` with each batch while the next one is read. Returns the names of the files that look
+    /// cut off, with their last lines.
     fn read_all(
         &self,
         sources: &[Option<PathBuf>],
@@ -368,7 +376,7 @@ impl<'p> ReadingPlan<'p> {
         report: &mut IngestReport,
         mut take: impl FnMut(ConvertedBatch, &mut IngestReport) -> CommandResult,
     ) -> Result<Vec<String>, BoxedError> {
-        let mut unended = Vec::new();
+        let mut cut = Vec::new();
         for source in sources {
             let source = source.as_deref();
             let name = name_of(source);
@@ -439,11 +447,11 @@ impl<'p> ReadingPlan<'p> {
                 report.unread(missing.warnings(&unused));
                 report.unread(classes.warning().into_iter().collect());
             }
-            if form.is_unended() {
-                unended.push(name);
+            if let Some(line) = form.cut_line() {
+                cut.push(format!("{name}, line {line}"));
             }
         }
-        Ok(unended)
+        Ok(cut)
     }
 }
 

@@ -304,7 +304,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
         KeysAction::Revoke { key } => {
             let revoke = || keys::revoke(&store, &clock, key)?.ok_or(keys::Error::NoKey);
             let key_id = audited(&store, &clock, act_on(&store, "keys revoke", key), revoke)?;
-            common.say(
+            common.print_result(
                 json!({"key_id": key_id, "revoked": true}),
                 format!("revoked {key_id}"),
             );

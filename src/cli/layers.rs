@@ -125,7 +125,7 @@ pub fn run(common: &Common, arguments: &LayersArgs) -> CommandResult {
                     format!("no layer {name}; to list the layers: toise layers list").into(),
                 );
             }
-            common.say(
+            common.print_result(
                 json!({"removed": name}),
                 format!("removed the layer {name}"),
             );

@@ -254,8 +254,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Ends the process with exit code 0, instead of a panic, when `println!` finds that the reader of standard output, such as
-/// a pager or `head`, has closed it. The standard library has no other way to tell.
+/// Ends the process with exit code 0, instead of a panic, when `println!` finds that the reader of standard output,
+/// such as a pager or `head`, has closed it. The standard library has no other way to tell.
 fn end_quietly_on_closed_output() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

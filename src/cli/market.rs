@@ -198,7 +198,9 @@ pub fn run(common: &Common, arguments: &MarketArgs) -> CommandResult {
         eprintln!("{note}");
     }
     if report.rows.num_rows() == 0 {
-        eprintln!("nothing is known of these places; what the data folder holds: toise doctor");
+        eprintln!(
+            "nothing is known about these places; `toise doctor` shows what the data folder has"
+        );
     }
     #[cfg(feature = "plots")]
     if let Some(path) = &arguments.plot {

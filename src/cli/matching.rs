@@ -27,7 +27,7 @@ within 300 m of the middle of a street, or in the commune; import addresses firs
 
 The output has one row per candidate; an invalid row, or one whose address is not found, has an error instead. With
 addresses it also has address_label, address_score, address_confidence and address_precision (ADDRESS, STREET, TOWN). The
-last column, status, is ok, outside_france (a place abroad or at sea), coordinates_swapped? (one that lies in France with
+last column, status, is ok, outside_france (a place abroad or at sea), coordinates_swapped? (one that is in France with
 latitude and longitude swapped) or error.
 
 Examples:

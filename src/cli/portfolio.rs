@@ -27,7 +27,7 @@ const READS_MAX: usize = 3;
 /// Arguments of `portfolio`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The file (csv, parquet, ndjson or a JSON array, also packed) has one home a row: a key of its own in the column key or
+The file (csv, parquet, ndjson or a JSON array, also packed) has one home a row: a unique key in the column key or
 id, and the columns of toise estimate. A running server values the homes, and does so again after each new model; it
 matches them again after each import of sales or diagnostics.
 
@@ -127,7 +127,7 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
             portfolios
                 .delete(account, name)
                 .map_err(|error| format!("{name}: {error}"))?;
-            common.say(json!({"name": name}), format!("{name} deleted"));
+            common.print_result(json!({"name": name}), format!("{name} deleted"));
         }
     }
     Ok(())

@@ -44,7 +44,8 @@ enum PropertiesAction {
         #[arg(long, default_value_t = 20)]
         limit: usize,
     },
-    /// Merge two properties, also after a split; the older identifier stays, and only `split` separates the adverts again
+    /// Merge two properties, also after a split; the older identifier stays, and only `split` separates the adverts
+    /// again
     Merge {
         /// Identifier of one property
         #[arg(value_parser = id)]
@@ -94,7 +95,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 .ok_or_else(|| format!("no property {property}"))?;
             let record: Value = serde_json::from_slice(&record)?;
             let text = format!("{record:#}");
-            common.say(record, text);
+            common.print_result(record, text);
         }
         PropertiesAction::Candidates { limit } => {
             let pairs = listings.likely_pairs(*limit)?;
@@ -111,7 +112,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 |kept: &FlxId| Some(format!("properties {property} and {other} are {kept}"));
             let merge = || -> Result<FlxId, Failure> { Ok(listings.merge(*property, *other)?) };
             let kept = audited_with_subject(&store, &clock, act, subject, merge)?;
-            common.say(
+            common.print_result(
                 json!({"propertyFlxId": kept}),
                 format!("{property} and {other} are the property {kept} now"),
             );
@@ -122,7 +123,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
             let subject = |(): &()| Some(format!("properties {property} and {other}"));
             let keep = || -> Result<(), Failure> { Ok(listings.keep_apart(*property, *other)?) };
             audited_with_subject(&store, &clock, act, subject, keep)?;
-            common.say(
+            common.print_result(
                 json!({"keptApart": [property, other]}),
                 format!("{property} and {other} are never merged"),
             );
@@ -145,7 +146,7 @@ pub fn run(common: &Common, arguments: &PropertiesArgs) -> CommandResult {
                 1 => "1 advert".to_owned(),
                 count => format!("{count} adverts"),
             };
-            common.say(
+            common.print_result(
                 json!({"propertyFlxId": parted, "adverts": adverts}),
                 format!("moved {moved} of {property} to the new property {parted}"),
             );

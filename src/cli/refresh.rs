@@ -155,7 +155,7 @@ fn show_plan(common: &Common, plan: &Plan) -> CommandResult {
     verdict(&failures, has_only_failures)
 }
 
-/// Fails if something failed, with an exit code of its own if that was only a part.
+/// Fails if something failed, with another exit code if only a part failed.
 fn verdict(failures: &[String], has_only_failures: bool) -> CommandResult {
     if failures.is_empty() {
         return Ok(());
@@ -257,7 +257,7 @@ pub(super) fn model_line(outcome: &Outcome) -> Option<String> {
 
 fn print_outcome(outcome: &Outcome) {
     let sources = outcome.sources.iter();
-    for source in sources.filter(|source| source.did_something()) {
+    for source in sources.filter(|source| source.changed_anything()) {
         println!("{}", line_of(source));
         for report in &source.reports {
             println!("  report: {}", report.display());

@@ -123,7 +123,7 @@ pub fn run(common: &Common, arguments: &ReportArgs) -> CommandResult {
     let report = report(common, arguments)?;
     let language = arguments.lang;
     if let (Some(path), Some(form)) = (&arguments.output, output) {
-        let document = content::say(&report, language);
+        let document = content::write(&report, language);
         let day = language.long_day(report.date);
         let bytes = match form {
             Output::Pdf => pdf::write(&document, &letterhead, report.date, &day)?,

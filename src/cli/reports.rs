@@ -86,7 +86,7 @@ pub fn run(common: &Common, arguments: &ReportsArgs) -> CommandResult {
             let resolution = audited_with_subject(&store, &clock, act, subject, || {
                 resolve(&listings, &store, *report, *merge, split, note.as_deref())
             })?;
-            common.say(
+            common.print_result(
                 json!({"report_id": report, "resolution": resolution}),
                 format!("report {report}: {resolution}"),
             );

@@ -36,7 +36,8 @@ pub struct RestoreArgs {
     /// Folder or tar file created by `toise backup`
     #[arg(value_name = "DIR|FILE.tar")]
     from: PathBuf,
-    /// erased-contacts.json of the former data folder or of a newer backup: its contacts are erased from the restored data
+    /// erased-contacts.json of the former data folder or of a newer backup: its contacts are erased from the restored
+    /// data
     #[arg(long, value_name = "FILE")]
     erased: Option<PathBuf>,
 }
@@ -75,8 +76,8 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
     Ok(())
 }
 
-/// Erases the contacts of the list in the restored folder from its data. If this fails, the next server does it before it
-/// serves.
+/// Erases the contacts of the list in the restored folder from its data. If this fails, the next server does it before
+/// it serves.
 fn erase_again(common: &Common) -> CommandResult {
     let Some(store) = Store::open_existing(&common.data)? else {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Result type of commands, and the rule that a command which finds nothing in a file fails.
 //!
-//! The exit code is 0 if a command did what it was asked, 1 if it failed, 2 if its arguments are wrong, and 3 if it did a
-//! part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is the wrong file,
-//! or its columns have other names. docs/errors.md lists the cases.
+//! The exit code is 0 if a command did what it was asked, 1 if it failed, 2 if its arguments are wrong, and 3 if it did
+//! a part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is
+//! the wrong file, or its columns have other names. docs/errors.md lists the cases.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -46,7 +46,8 @@ pub(crate) fn listed_codes(codes: &[String]) -> String {
     codes.join(", ")
 }
 
-/// Returns an error unless a file had rows and at least one of them gave a result. `advice` says what to do if none did.
+/// Returns an error unless a file had rows and at least one of them gave a result. `advice` says what to do if none
+/// did.
 ///
 /// # Errors
 /// The file has no rows, or none of its rows gave a result.

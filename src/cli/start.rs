@@ -1,5 +1,5 @@
-//! `toise start`: imports the open data of departments from the official sources, trains a model, serves the data folder
-//! and prints a key and sample requests. Run again, it skips what is done.
+//! `toise start`: imports the open data of departments from the official sources, trains a model, serves the data
+//! folder and prints a key and sample requests. Run again, it skips what is done.
 
 use clap::Args;
 use indicatif::{HumanBytes, HumanDuration};
@@ -49,8 +49,8 @@ pub fn run(common: &Common, arguments: &StartArgs) -> CommandResult {
     serve_with_welcome(common, &config, &places)
 }
 
-/// Imports what is new and trains a model. Messages go to standard error, because the first line of standard output is the
-/// address.
+/// Imports what is new and trains a model. Messages go to standard error, because the first line of standard output is
+/// the address.
 ///
 /// # Errors
 /// Nothing could be imported, and the data folder holds nothing.
@@ -67,7 +67,7 @@ fn import_and_train(common: &Common, arguments: &StartArgs, codes: &[String]) ->
         );
     }
     let outcome = refresher.run(&plan, &mut |source| {
-        if source.did_something() {
+        if source.changed_anything() {
             eprintln!("{}", line_of(source));
         }
     })?;

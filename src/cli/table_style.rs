@@ -1,5 +1,5 @@
-//! The tables that commands print, in one style. On a terminal they fit its width: what is too wide is wrapped, and what has
-//! too many columns for that is printed row by row.
+//! The tables that commands print, in one style. On a terminal they fit its width: wide cells are wrapped, and a table
+//! with too many columns for that is printed row by row.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, RangeBounds};

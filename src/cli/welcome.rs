@@ -42,8 +42,8 @@ impl SamplePlaces {
         department: "48",
     };
 
-    /// Returns the largest commune, or arrondissement, of a department for all requests; the places of the demo if it has
-    /// none.
+    /// Returns the largest commune, or arrondissement, of a department for all requests; the places of the demo if it
+    /// has none.
     pub(super) fn of_department(code: &str) -> Self {
         let places = Places::get().all().iter();
         let is_place = |kind| matches!(kind, PlaceKind::Commune | PlaceKind::Arrondissement);

@@ -14,7 +14,7 @@ use toise_app::serve::{reload_tls_on_sighup, stop_signal};
 use toise_base::progress::Progress;
 use toise_base::supervise::Supervisor;
 use toise_cluster::Access;
-use toise_cluster::worker::{Held, HeldReplica, serve};
+use toise_cluster::worker::{WorkerData, WorkerReplica, serve};
 use toise_engine::Budget;
 use toise_lake::settings::LakeSettings;
 use toise_publish::follow::follow;
@@ -80,11 +80,11 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
         None => None,
     };
     let supervisor = Supervisor::default();
-    let held = Arc::new(held(common, &config)?);
+    let worker_data = Arc::new(worker_data(common, &config)?);
     let _following = match followed {
         Some(replica) => {
             let store = Store::open(&common.data)?;
-            let user = HeldReplica::new(Arc::clone(&held), &replica);
+            let user = WorkerReplica::new(Arc::clone(&worker_data), &replica);
             let handle = runtime.handle().clone();
             Some(follow(&supervisor, replica, store, user, handle)?)
         }
@@ -99,7 +99,7 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
             .map_err(|error| format!("{}: {error}", arguments.listen))?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let address = format!("{scheme}://{}", listener.local_addr()?);
-        common.say(json!({"address": address}), format!("working on {address}"));
+        common.print_result(json!({"address": address}), format!("working on {address}"));
         let limits = ServerLimits::from(&config.server);
         let stop = async {
             tokio::select! {
@@ -107,12 +107,20 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
                 failure = supervisor.failure() => eprintln!("stopping: {failure}"),
             }
         };
-        serve(listener, tls, access, held, (limits, Metrics::new()?), stop).await;
+        serve(
+            listener,
+            tls,
+            access,
+            worker_data,
+            (limits, Metrics::new()?),
+            stop,
+        )
+        .await;
         Ok(())
     })
 }
 
-fn held(common: &Common, config: &Config) -> Result<Held, toise_cluster::Error> {
+fn worker_data(common: &Common, config: &Config) -> Result<WorkerData, toise_cluster::Error> {
     let limits = QueryLimits {
         rows_max: u64::MAX,
         bytes_max: u64::MAX,
@@ -122,5 +130,5 @@ fn held(common: &Common, config: &Config) -> Result<Held, toise_cluster::Error> 
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let budget = Budget::from(&config.engine);
-    Held::open(&common.data, budget, limits, threads)
+    WorkerData::open(&common.data, budget, limits, threads)
 }

@@ -6,7 +6,7 @@
 //! the identity of its data: snapshots, model, index of addresses and version ([`identity`]). A worker with other data
 //! refuses.
 //!
-//! A bulk job is cut into numbered parts. Each answer is committed as a file of its own before it counts, so a repeated
+//! A bulk job is cut into numbered parts. Each answer is committed as a separate file before it counts, so a repeated
 //! job only does what is missing. Answers are joined in the order of their numbers. If a worker fails during a query,
 //! the query is run again without it; no row is returned before all have arrived.
 //!

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::extract::erased::has_contact;
 use super::extract::{self, Extraction, PageVerdict};
 use super::jobs::{AttemptOutcome, Job, JobOutcome};
 use super::portals::Portals;
@@ -344,7 +345,8 @@ impl PageWorker {
             }
         };
         let contacts = &erased.contacts;
-        if !contacts.is_empty() && contacts.is_in_text(&String::from_utf8_lossy(&page.bytes)) {
+        let content_type = page.content_type.as_deref();
+        if !contacts.is_empty() && has_contact(&page.bytes, content_type, contacts) {
             return;
         }
         let time = now.format("%Y%m%dT%H%M%S%3fZ");

@@ -1,17 +1,19 @@
-/** The alerts of the account, on properties and on adverts. */
+/** The alerts of the account: on properties, adverts, sales and diagnostics. */
 
 import { call } from "./api.js";
 
-/** The two kinds of alerts: where they are, and what one of its matches is called and costs. */
+/** The kinds of alerts: where they are, and the price of a match of those on listings. */
 export const KINDS = {
   properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
   adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
+  dvf: { base: "/v2/protected/opendata/dvf/search/alerts" },
+  dpe: { base: "/v2/protected/opendata/dpe/search/alerts" },
 };
 /** Alerts of a kind that are listed at once: as many as the API returns. */
 const PAGE = 100;
 const NOT_FOUND = 404;
 
-/** The first pages of the alerts of both kinds, each alert with its `kind`, and whether there are more. */
+/** The first pages of the alerts of each kind, each alert with its `kind`, and whether there are more. */
 export async function alertsOf(pages, signal, isQuiet = false) {
   const alerts = [];
   let kinds = Object.entries(KINDS);

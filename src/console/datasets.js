@@ -48,7 +48,7 @@ const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: fal
 /**
  * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
  * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise. `card` is what a list shows:
- * identifier, title, line below it, price or none, figure beside the price, date, icon or energy class. `dated` is the field of
+ * identifier, title, line below it, price or none, figure next to the price, date, icon or energy class. `dated` is the field of
  * the date, if one is shown by year, and `dates` its first and last value. `priced` selects what has a price of one year.
  * `search` gives a page, `find` the record with an identifier, and `row` what a file has of a record.
  */

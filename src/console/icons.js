@@ -51,7 +51,7 @@ const PATHS = {
   link: "M8.5 11.5l3-3M7 9l-2.5 2.5a2.8 2.8 0 0 0 4 4L11 13M9 7l2.5-2.5a2.8 2.8 0 0 1 4 4L13 11",
 };
 
-/** An icon by name; it repeats what a label beside it says, so that readers of the screen pass over it. */
+/** An icon by name; it repeats the label next to it, so screen readers skip it. */
 export const Icon = ({ name, small = false }) =>
   html`<svg class=${small ? "icon tiny" : "icon"} viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
 

@@ -78,7 +78,7 @@ export function dataLayers(set, by, figure) {
   ];
 }
 
-/** The layer of single results: what a list beside the map shows. A result may have a colour of its own. */
+/** The layer of single results: the results in the list next to the map. A result may have its own colour. */
 export function spotLayer() {
   const [accent, halo] = colours("--accent", "--halo");
   const isLit = ["boolean", ["feature-state", "lit"], false];

@@ -3,6 +3,7 @@
 import { html, useCallback, useEffect, useRef, useState } from "./vendor/preact.mjs";
 import { Icon } from "./icons.js";
 import { word } from "./language.js";
+import { firstPages } from "./pages.js";
 
 export { html, render, useCallback, useEffect, useMemo, useRef, useState } from "./vendor/preact.mjs";
 export { Icon } from "./icons.js";
@@ -36,6 +37,20 @@ export function useRepeated(asked, pause) {
     return () => clearTimeout(timer);
   }, [asked.isLoading]);
 }
+
+/** A list of which a button loads one page more: as useLoaded, with `more` and the number of `pages`. See firstPages. */
+export function usePages(size, ask, idOf) {
+  const pages = useRef(1);
+  const asked = useLoaded((signal) => firstPages(pages.current, size, (nth, last) => ask(nth, last, signal), idOf), []);
+  const more = () => {
+    if (!asked.error) pages.current += 1;
+    asked.again();
+  };
+  return { ...asked, more, pages: pages.current };
+}
+
+/** The button below a list of pages, if there are more. */
+export const More = ({ of }) => of.value?.hasMore && html`<div class="row"><button type="button" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.more}>${word("more")}</button></div>`;
 
 /** A value that follows another once it has rested for some milliseconds. */
 export function useRested(value, rest) {
@@ -77,7 +92,7 @@ export const Head = ({ title, about, children }) => html`<header><div><h1>${titl
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
-/** An input whose value is in the address. What is being typed stays when the screen is drawn again meanwhile. */
+/** An input whose value is in the address. A half-typed text stays if the screen is redrawn. */
 export function Typed({ given, ...attributes }) {
   const [typed, setTyped] = useState({});
   const value = typed.over === given ? typed.text : given;

@@ -32,7 +32,7 @@ export function useCompletions(text) {
   return found.value ?? [];
 }
 
-/** What stands beside a result: its commune's postal code and department. */
+/** Shown next to a result: the commune's postal code and department. */
 export const context = ({ properties }) =>
   properties.type === "municipality" ? [properties.postcode, properties.context].filter(Boolean).join(" · ") : properties.context ?? "";
 

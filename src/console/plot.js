@@ -117,7 +117,7 @@ export function Waterfall({ parts, total, show }) {
     <span class="number">${bar.name === "more" ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
 }
 
-/** Bars beside their names: `[label, value]`; `mark` is a value that all should reach. */
+/** Bars next to their names: `[label, value]`; `mark` is a value that all should reach. */
 export function Bars({ rows, show, mark, most }) {
   const top = most ?? Math.max(...rows.map(([, value]) => value), mark ?? 0, 1e-9);
   const percent = (value) => `${(Math.min(value, top) / top) * 100}%`;

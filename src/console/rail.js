@@ -15,7 +15,7 @@ export const screenName = (name) => word(name === "operations" && !may("admin") 
 
 export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Screens in the bar of a phone, beside the menu: the first of these that the key has. The others are in the menu. */
+/** Screens in the bar of a phone, next to the menu: the first of these that the key has. The others are in the menu. */
 const BAR_MAX = 4;
 const BAR_ORDER = ["map", "home", "alerts", "portfolios", "query", "operations", "pairs"];
 const inBar = (screens) => BAR_ORDER.filter((name) => screens.includes(name)).slice(0, BAR_MAX);

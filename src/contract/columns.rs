@@ -66,7 +66,7 @@ const MEANINGS: &[(&str, &str)] = &[
     (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
         prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \
-        prix_annonce listing_price"),
+        prix_annonce listing_price total_price price_total selling_price property_price house_price"),
     (RENT, "loyer rent loyer_mensuel monthly_rent rent_per_month loyer_cc loyer_charges_comprises loyer_mensuel_cc \
         loyer_ttc loyer_total loyer_eur rent_eur loyer_euros loyer_mensuel_eur prix_loyer montant_loyer montant_du_loyer \
         loyer_affiche loyer_hc loyer_hors_charges loyer_mensuel_hc rent_price rent_amount rental_price"),
@@ -270,7 +270,7 @@ pub fn units_fit(name: &str, field: &str) -> bool {
     note_fits(name, field)
 }
 
-/// Returns whether the units in a note after a name are those of a field.
+/// Returns whether the units in a note after a name match the units of a field.
 fn note_fits(note: &str, field: &str) -> bool {
     let words = note.split(|sign: char| !(sign.is_alphanumeric() || "€$£%".contains(sign)));
     let is_price = field.starts_with("currentPrice.") || field == RENT;
@@ -426,6 +426,8 @@ mod tests {
             ("piec.", "habitation.roomCount"),
             ("prix_du_bien", PRICE),
             ("prix_annonce", PRICE),
+            ("listingprice", PRICE),
+            ("totalprice", PRICE),
             ("text_annonce", "description"),
             ("date_pub", "firstSeenAt"),
             ("nb_chambre", "habitation.bedroomCount"),

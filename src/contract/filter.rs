@@ -111,12 +111,12 @@ impl Clause {
         }
         let mut kept: Vec<Filter> = Vec::new();
         for filter in filters {
-            let Some((column, texts)) = lone_texts(&filter) else {
+            let Some((column, texts)) = single_text_test(&filter) else {
                 kept.push(filter);
                 continue;
             };
             let same = kept.iter_mut().find(|kept| {
-                lone_texts(kept).is_some_and(|(known_column, _)| known_column == column)
+                single_text_test(kept).is_some_and(|(known_column, _)| known_column == column)
             });
             match same.and_then(|kept| kept.first_mut()) {
                 Some(Clause {
@@ -140,7 +140,7 @@ impl Clause {
 }
 
 /// Returns the column and texts of a filter that consists of a single text test.
-fn lone_texts(filter: &Filter) -> Option<(&str, &[String])> {
+fn single_text_test(filter: &Filter) -> Option<(&str, &[String])> {
     match filter.as_slice() {
         [
             Clause {

@@ -7,8 +7,7 @@ pub struct CursorPosition {
     pub value: Option<SortValue>,
     /// Identifier of the row.
     pub id: String,
-    /// The state of the data that the page was read from, which the next page must show too; `None` if records never
-    /// change.
+    /// The state of the data that the page was read from, with which the next page must agree; `None` if it need not.
     pub state: Option<u64>,
 }
 

@@ -6,7 +6,6 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, AsArray, ListArray, RecordBatch};
-use arrow::buffer::BooleanBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::Field;
 use datafusion::error::DataFusionError;
@@ -61,18 +60,6 @@ impl DecodedBatch {
     /// An expression cannot be evaluated.
     pub fn select(&self, predicate: &Predicate) -> Result<Selection, Error> {
         select(self, predicate)
-    }
-
-    /// Returns one bit per row: whether a predicate selects it.
-    ///
-    /// # Errors
-    /// An expression cannot be evaluated.
-    pub fn mask(&self, predicate: &Predicate) -> Result<BooleanBuffer, Error> {
-        let selected = self.select(predicate)?;
-        let mut mask = arrow::array::BooleanBufferBuilder::new(self.rows.num_rows());
-        mask.append_n(self.rows.num_rows(), false);
-        selected.for_each(|row| mask.set_bit(row, true));
-        Ok(mask.finish())
     }
 
     fn decode(&self, column: usize) -> Result<DecodedColumn, DataFusionError> {
@@ -137,6 +124,6 @@ mod tests {
         let rows = AdvertRows::default().finish().unwrap();
         let batch = DecodedBatch::new(adverts(), rows).unwrap();
         let everything = Predicate::compile(adverts(), &Vec::new()).unwrap();
-        assert_eq!(batch.mask(&everything).unwrap().len(), 0);
+        assert_eq!(batch.select(&everything).unwrap().count(), 0);
     }
 }

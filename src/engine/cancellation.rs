@@ -47,8 +47,8 @@ impl YieldGate {
         (self.epoch.elapsed().as_millis() as u64) < self.reserved_until_ms.load(Ordering::Relaxed)
     }
 
-    /// Pauses while a core is reserved, if the current thread is the one that yields.
-    fn yield_to_light(&self) {
+    /// Pauses while a core is reserved, if the current thread must yield.
+    fn yield_to_light_queries(&self) {
         if self.yielding_thread.is_none() || rayon::current_thread_index() != self.yielding_thread {
             return;
         }
@@ -88,7 +88,7 @@ impl Interrupt {
     /// Returns [`Error::Interrupted`] if cancelled. May first pause for some milliseconds, to yield to the light lane.
     pub fn check(&self) -> Result<(), Error> {
         if let Some(yield_gate) = &self.yield_gate {
-            yield_gate.yield_to_light();
+            yield_gate.yield_to_light_queries();
         }
         if self.is_raised() {
             Err(Error::Interrupted)

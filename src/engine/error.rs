@@ -11,9 +11,6 @@ pub enum Error {
     /// An expression could not be compiled or evaluated.
     #[error("query engine: {0}")]
     DataFusion(#[from] datafusion::error::DataFusionError),
-    /// A SQL statement that is not a query.
-    #[error("only read-only queries are allowed: {0}")]
-    ReadOnly(String),
     /// Files of a table are damaged or missing. Other tables are not affected.
     #[error("the table {table} cannot be read: {reason}")]
     Damaged {
@@ -28,6 +25,9 @@ pub enum Error {
     /// A query requests a previous version of a table in a malformed way.
     #[error("{0}")]
     Version(String),
+    /// Rows have changed since the previous page, so that a row may have moved past the place where the next one starts.
+    #[error("rows have changed since the previous page")]
+    RowsChanged,
     /// The query was cancelled because its caller is gone.
     #[error("interrupted")]
     Interrupted,

@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn queued_jobs_run_in_order_and_to_the_end() {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let threads = JobThreads::start("test", 1, || {}).unwrap();
         for number in 0..100 {
-            let tell = tell.clone();
-            threads.spawn(Box::new(move || tell.send(number).unwrap()));
+            let sender = sender.clone();
+            threads.spawn(Box::new(move || sender.send(number).unwrap()));
         }
-        drop((threads, tell));
-        assert_eq!(told.iter().collect::<Vec<_>>(), Vec::from_iter(0..100));
+        drop((threads, sender));
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), Vec::from_iter(0..100));
     }
 }

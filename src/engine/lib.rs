@@ -6,8 +6,8 @@
 //! run on the remaining rows ([`scan`], [`select`]), and the best k by sort key are collected ([`topk`]). There is no
 //! planning on this path: a query about one town over five million rows reads a few tens of thousands of values and
 //! takes well under a millisecond. Batches in memory are queried in the same way ([`batch`]). [`session`] is the second
-//! entry point: any SQL, planned and executed by DataFusion over the same files; [`spatial`] writes its rows as
-//! geodata.
+//! entry point: any SQL, planned by `toise_sql` and executed by DataFusion over the same files; [`spatial`] writes its
+//! rows as geodata.
 
 #![forbid(unsafe_code)]
 
@@ -53,13 +53,11 @@ use toise_lake::Lake;
 use toise_lake::schema::TableSchema;
 use view::{TableHandle, TableView};
 
-/// Memory limits of the engine.
+/// The memory limit of the engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Maximum bytes of decoded columns in memory.
     pub cache_bytes: u64,
-    /// Maximum memory of SQL queries before they spill to disk, bytes.
-    pub sql_bytes: usize,
 }
 
 impl Default for Budget {
@@ -73,7 +71,6 @@ impl From<&EngineSettings> for Budget {
     fn from(engine: &EngineSettings) -> Self {
         Self {
             cache_bytes: engine.column_cache_mib << 20,
-            sql_bytes: usize::try_from(engine.sql_memory_mib << 20).unwrap_or(usize::MAX),
         }
     }
 }
@@ -158,7 +155,7 @@ impl Engine {
     }
 
     /// Lets views change only in [`Engine::switch`] from now on: for replicas, whose tables change together.
-    pub fn hold(&self) {
+    pub fn freeze_views(&self) {
         self.is_held.store(true, Ordering::Relaxed);
     }
 

@@ -211,7 +211,7 @@ fn prepare_inner<'a>(
             *zones &= any;
         }
         Kernel::SomeItem(predicate) => {
-            // Items have no zone map of their own, so every zone may hold.
+            // Items have no zone map, so every zone may hold.
             let mut own = u64::MAX;
             match prepare(source, predicate, &mut own)? {
                 Some(clauses) => inner.push(BoundPredicate {

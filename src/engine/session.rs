@@ -1,18 +1,14 @@
-//! Read-only SQL over the lake: a DataFusion session with a memory limit, spilling and the project's functions.
+//! The tables of the lake in a DataFusion context. `toise_sql` makes the context and plans the queries.
 //!
 //! Tables are the data files of the snapshots that were current when the session was opened. They are read through the
 //! descriptors of their views (`engine/data_file_store.rs`), so imports may publish in the meantime. A table with
 //! changes that are not in its data files ([`MergeOnReadTable`]) consists of those files without hidden rows, and the
-//! rows in memory (`engine/merge_on_read.rs`). Statements that write, define or set anything are refused before
-//! planning.
+//! rows in memory (`engine/merge_on_read.rs`).
 
 use std::sync::Arc;
 
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::FairSpillPool;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::ScalarUDF;
-use datafusion::prelude::{DataFrame, SQLOptions, SessionConfig, SessionContext};
+use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 
 use url::Url;
@@ -21,7 +17,7 @@ use super::data_file_store::{DataFileStore, data_file_table};
 pub use super::merge_on_read::MergeOnReadTable;
 use super::time_travel::TimeTravel;
 use super::view::TableView;
-use super::{Engine, Error, functions};
+use super::{Engine, Error};
 
 /// URL of the session's tables in DataFusion.
 pub const STORE: &str = "toise://lake/";
@@ -89,41 +85,6 @@ pub struct Session {
 }
 
 impl Session {
-    /// Opens a session; `extra_functions` are registered in addition to the engine's own.
-    pub fn open(engine: &Engine, extra_functions: Vec<ScalarUDF>) -> Result<Self, Error> {
-        Self::open_merged(engine, Vec::new(), extra_functions)
-    }
-
-    /// Opens a session in which the tables in `changed` include changes that are not in their data files.
-    pub fn open_merged(
-        engine: &Engine,
-        changed: Vec<MergeOnReadTable>,
-        extra_functions: Vec<ScalarUDF>,
-    ) -> Result<Self, Error> {
-        let runtime = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(FairSpillPool::new(engine.budget().sql_bytes)))
-            .build_arc()?;
-        let config = SessionConfig::new().with_information_schema(true);
-        let context = SessionContext::new_with_config_rt(config, runtime);
-        context.register_udf(functions::geo_distance().as_ref().clone());
-        context.register_udf(functions::in_area().as_ref().clone());
-        for function in extra_functions {
-            context.register_udf(function);
-        }
-        Self::over(context, engine, changed)
-    }
-
-    /// Registers the tables with a context that the caller created, and keeps the context. The tables in `changed`
-    /// include changes that are not in their data files.
-    fn over(
-        context: SessionContext,
-        engine: &Engine,
-        changed: Vec<MergeOnReadTable>,
-    ) -> Result<Self, Error> {
-        let views = unchanged_views(engine, &changed, |_| true)?;
-        Self::of_views(context, engine, views, changed)
-    }
-
     /// Registers open tables with a context that the caller created, and keeps the context.
     ///
     /// # Errors
@@ -180,35 +141,8 @@ impl Session {
         self.former.statement(&self.context, sql).await
     }
 
-    /// Plans one read-only query. `TABLE for version as of N` reads a kept version of a table.
-    ///
-    /// # Errors
-    /// A statement that is not a query (`create`, `insert`, `copy`, `set`, …), or an invalid query.
-    pub async fn query(&self, sql: &str) -> Result<DataFrame, Error> {
-        let read_only = SQLOptions::new()
-            .with_allow_ddl(false)
-            .with_allow_dml(false)
-            .with_allow_statements(false);
-        let statement = self.statement(sql).await?;
-        let plan = self.context.state().statement_to_plan(statement).await;
-        let plan = plan.map_err(refusal)?;
-        read_only.verify_plan(&plan).map_err(refusal)?;
-        let frame = self.context.execute_logical_plan(plan).await;
-        frame.map_err(refusal)
-    }
-
     /// Returns the underlying DataFusion context.
     pub fn context(&self) -> &SessionContext {
         &self.context
-    }
-}
-
-/// Converts an error to [`Error::ReadOnly`] if the statement was refused because it is not a query.
-fn refusal(error: DataFusionError) -> Error {
-    match error {
-        DataFusionError::Plan(message) if message.contains("not supported: ") => {
-            Error::ReadOnly(message)
-        }
-        other => Error::DataFusion(other),
     }
 }

@@ -45,6 +45,18 @@ pub struct OpenDataFile {
     /// The data file.
     pub data_file: DataFile,
     number: u32,
+    /// The last version of the table in which a row of the file was corrected; read on first use.
+    last_correction: OnceLock<u32>,
+}
+
+impl OpenDataFile {
+    fn last_correction(&self) -> Result<u32, Error> {
+        if let Some(version) = self.last_correction.get() {
+            return Ok(*version);
+        }
+        let version = self.data_file.id_index().last_correction()?;
+        Ok(*self.last_correction.get_or_init(|| version))
+    }
 }
 
 /// One row group.
@@ -122,6 +134,7 @@ impl TableView {
                 None => Arc::new(OpenDataFile {
                     data_file: DataFile::open(&folder, entry, schema)?,
                     number: NEXT_DATA_FILE.fetch_add(1, Ordering::Relaxed),
+                    last_correction: OnceLock::new(),
                 }),
             };
             chunks.extend(chunks_of(schema, &open.data_file, index as u32));
@@ -229,6 +242,19 @@ impl TableView {
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether a row has got other content since a version of the table. Reads the id index of each data file
+    /// that was written since, once (8 bytes per row).
+    pub fn has_corrections_since(&self, version: u64) -> Result<bool, Error> {
+        for open in &self.parts {
+            let entry = open.data_file.entry();
+            if entry.may_have_changed_since(version) && u64::from(open.last_correction()?) > version
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the rows that another row of the table supersedes; computed on first use (about 0.1 s per million rows).

@@ -11,6 +11,7 @@ use super::findings::Place;
 use super::{Error, Result};
 use toise_base::missing::optional;
 use toise_base::reports;
+use toise_collect::extract::erased::has_contact;
 use toise_collect::work::{PAGES_FOLDER, stored_page};
 use toise_store::Store;
 
@@ -41,17 +42,15 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn page(data: &Path, path: &Path, store: &Store, search: &mut Search<'_>) -> Result<()> {
-    let bytes = match stored_page(path) {
+    match stored_page(path) {
         // The collector deletes old pages at any time.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "a stored page cannot be read, so it counts as one with the contact");
-            Vec::new()
         }
-        Ok(bytes) if !search.contacts.is_in_text(&String::from_utf8_lossy(&bytes)) => return Ok(()),
-        Ok(bytes) => bytes,
-    };
-    drop(bytes);
+        Ok(bytes) if !has_contact(&bytes, None, &search.contacts) => return Ok(()),
+        Ok(_) => {}
+    }
     if search.erasure.is_some() {
         optional(fs::remove_file(path)).map_err(Error::io(path))?;
     }

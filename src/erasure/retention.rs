@@ -121,7 +121,7 @@ mod tests {
             (has_contact(online), has_contact(offline)),
             ((true, true), (false, false))
         );
-        // Not again within the hour.
+        // A second check within the hour does nothing.
         assert_eq!(contacts.run().unwrap(), 0);
         ingest(2, json!({"isOnline": true}));
         assert_eq!(has_contact(offline), (true, true));

@@ -28,14 +28,14 @@ const LIFT_MEAN_FLOOR: f64 = 2.0;
 const LIFT_TIMES_MAX: f64 = 2.0;
 
 /// The effect of a characteristic and how common it is.
-struct Worth {
+struct CharacteristicEffect {
     /// Relative price increase it brings.
     adds: f64,
     /// Share of homes that have it, 0 to 1.
     share: f64,
 }
 
-impl Worth {
+impl CharacteristicEffect {
     const fn new(adds: f64, share: f64) -> Self {
         Self { adds, share }
     }
@@ -52,19 +52,19 @@ impl Worth {
 }
 
 /// Balcony or terrace of a flat: effect from the study; every second flat has one.
-const OUTSIDE_OF_FLAT: Worth = Worth::new(0.096, 0.5);
+const OUTSIDE_OF_FLAT: CharacteristicEffect = CharacteristicEffect::new(0.096, 0.5);
 /// Terrace or balcony of a house: the study's outdoor space; most houses have one.
-const OUTSIDE_OF_HOUSE: Worth = Worth::new(0.045, 0.7);
+const OUTSIDE_OF_HOUSE: CharacteristicEffect = CharacteristicEffect::new(0.045, 0.7);
 /// Lift: effect from the study; every second flat has one.
-const LIFT: Worth = Worth::new(0.035, 0.5);
+const LIFT: CharacteristicEffect = CharacteristicEffect::new(0.035, 0.5);
 /// Pool of a house: effect from the study; about three million pools on twenty million houses.
-const POOL: Worth = Worth::new(0.08, 0.15);
+const POOL: CharacteristicEffect = CharacteristicEffect::new(0.08, 0.15);
 /// Garage or parking space of a house: effect from the study; two houses in three have one.
-const PARKING_OF_HOUSE: Worth = Worth::new(0.036, 0.67);
+const PARKING_OF_HOUSE: CharacteristicEffect = CharacteristicEffect::new(0.036, 0.67);
 /// Garage or parking space of a flat: effect taken from houses; two flats in five have one.
-const PARKING_OF_FLAT: Worth = Worth::new(0.036, 0.4);
+const PARKING_OF_FLAT: CharacteristicEffect = CharacteristicEffect::new(0.036, 0.4);
 /// Cellar: an order of magnitude; every second home has one.
-const CELLAR: Worth = Worth::new(0.02, 0.5);
+const CELLAR: CharacteristicEffect = CharacteristicEffect::new(0.02, 0.5);
 
 /// Names of all adjustments, as in the contract.
 pub const NAMES: [&str; 9] = [

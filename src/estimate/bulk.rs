@@ -24,7 +24,7 @@ use super::{Detail, Estimate};
 use crate::request::fields::{
     HomeField, INSTEAD_OF_POSITION, POSITION_COLUMNS, REQUIRED_COLUMNS, columns,
 };
-use crate::request::parse_cells;
+use crate::request::{is_without_class, parse_cells};
 pub use report::BulkEstimateReport;
 use table::{EstimateTableBuilder, schema};
 use toise_base::formula::Formulas;
@@ -32,6 +32,7 @@ use toise_base::progress::Progress;
 use toise_contract::fields::FieldKind;
 use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
+use toise_input::words::WITHOUT_ENERGY_CLASS;
 use toise_opendata::portfolio::{
     self, ADDRESS_COLUMNS, AddressColumns, Answers, BlockAddresses, Blocks, Error, InputRows,
     OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
@@ -303,6 +304,15 @@ impl EstimateRun {
                 None => table
                     .ids
                     .append_value((rows.first_row + row as u64).to_string()),
+            }
+            for (column, field) in &self.columns.fields {
+                let cell = rows.block.cell(row, *column);
+                if is_without_class(field, cell) {
+                    let line = rows.block.line(row);
+                    counts
+                        .left_out
+                        .add(WITHOUT_ENERGY_CLASS, line, field.column, cell);
+                }
             }
             let (value, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
             table.addresses.push(address.as_ref());

@@ -16,6 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field as Column, Fields};
 use chrono::NaiveDate;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ptr_eq::PtrEq;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -117,33 +118,18 @@ enum FunctionOutput {
     Struct,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct EstimateFunction {
     gives: FunctionOutput,
-    source: Arc<ValuerSource>,
+    source: PtrEq<Arc<ValuerSource>>,
     signature: Signature,
-}
-
-// Functions of one session differ only in their output.
-impl PartialEq for EstimateFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.gives == other.gives && Arc::ptr_eq(&self.source, &other.source)
-    }
-}
-
-impl Eq for EstimateFunction {}
-
-impl std::hash::Hash for EstimateFunction {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.gives.hash(state);
-    }
 }
 
 impl EstimateFunction {
     fn new(gives: FunctionOutput, source: Arc<ValuerSource>) -> Self {
         Self {
             gives,
-            source,
+            source: source.into(),
             // Arguments of any type are read as text, so only their number is checked.
             signature: Signature::user_defined(Volatility::Stable),
         }

@@ -1,5 +1,5 @@
-//! Predicts the part of a price that features and place explain without the market, with a mix of trees of own features
-//! and trees of features and place.
+//! Predicts the part of a price that features and place explain without the market. It mixes trees that use only the
+//! features of the home with trees that also use its place.
 
 use rayon::prelude::*;
 

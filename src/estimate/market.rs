@@ -109,7 +109,7 @@ impl AsOf {
     }
 
     /// Values on `day` with comparables and levels from before `before`, but with the price index until `index_before`.
-    /// What is learned from such valuations describes homes and places, but not how the market moved in the training
+    /// Trees trained on such valuations learn about homes and places, but not how the market moved in the training
     /// years, which will not repeat.
     pub fn in_hindsight(day: i32, before: i32, index_before: i32) -> Self {
         Self {

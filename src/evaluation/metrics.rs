@@ -88,14 +88,14 @@ impl ErrorMetrics {
         let prices = pairs
             .iter()
             .map(|(one, estimate)| (one.sale.price, estimate.price));
-        let held = pairs.iter().filter(|(one, estimate)| {
+        let covered = pairs.iter().filter(|(one, estimate)| {
             estimate.lower <= one.sale.price && one.sale.price <= estimate.upper
         });
         let widths = pairs
             .iter()
             .map(|(_, estimate)| (estimate.upper - estimate.lower) / estimate.price);
         Self {
-            coverage: Some(100.0 * held.count() as f64 / pairs.len() as f64),
+            coverage: Some(100.0 * covered.count() as f64 / pairs.len() as f64),
             width: Some(100.0 * median(widths.collect())),
             ..Self::of_prices(&prices.collect::<Vec<_>>())
         }
@@ -139,7 +139,7 @@ pub fn segments(judged: &[SaleWithCommune], estimates: &[Estimate]) -> Vec<Segme
         let allowed = ALLOWED_POINTS + ALLOWED_ERRORS * chance;
         let missed = quality
             .coverage
-            .map_or(0.0, |held| (held - 100.0 * COVERAGE).abs());
+            .map_or(0.0, |covered| (covered - 100.0 * COVERAGE).abs());
         SegmentMetrics {
             factor,
             name,

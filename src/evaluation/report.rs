@@ -100,7 +100,7 @@ impl ReportCard {
     fn write_segments(&self, out: &mut String) -> std::fmt::Result {
         writeln!(
             out,
-            "| segment | sales | MdAPE % | within 10 % | within 20 % | bias % | held % | allowed | width % |"
+            "| segment | sales | MdAPE % | within 10 % | within 20 % | bias % | coverage % | allowed | width % |"
         )?;
         writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
         for segment in &self.segments {
@@ -139,7 +139,7 @@ impl HorizonReport {
         )?;
         writeln!(
             out,
-            "| month after | origins | sales | bias % | its size | MdAPE % | within 20 % | held % | width % |"
+            "| month after | origins | sales | bias % | its size | MdAPE % | within 20 % | coverage % | width % |"
         )?;
         writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|")?;
         for horizon in &self.horizons {
@@ -152,12 +152,12 @@ impl HorizonReport {
                 quality.sales,
                 horizon.bias,
                 horizon.bias_size,
-                held(quality)
+                error_and_interval(quality)
             )?;
         }
         writeln!(
             out,
-            "\n| known until before | sales | bias % | MdAPE % | within 20 % | held % | width % |"
+            "\n| known until before | sales | bias % | MdAPE % | within 20 % | coverage % | width % |"
         )?;
         writeln!(out, "|---|---:|---:|---:|---:|---:|---:|")?;
         let origins = self.origins.iter();
@@ -168,7 +168,7 @@ impl HorizonReport {
                 "| {origin} | {} | {:+.1} | {} |",
                 quality.sales,
                 quality.bias,
-                held(quality)
+                error_and_interval(quality)
             )?;
         }
         writeln!(out)
@@ -190,7 +190,7 @@ impl LeaveOutReport {
         };
         writeln!(
             out,
-            "| {kind} left out | sales | bias % | MdAPE % | within 20 % | held % | width % | warnings |"
+            "| {kind} left out | sales | bias % | MdAPE % | within 20 % | coverage % | width % | warnings |"
         )?;
         writeln!(out, "|---|---:|---:|---:|---:|---:|---:|---|")?;
         for place in &self.places {
@@ -205,7 +205,7 @@ impl LeaveOutReport {
                 place.place,
                 quality.sales,
                 quality.bias,
-                held(quality),
+                error_and_interval(quality),
                 warnings.join(", ")
             )?;
         }
@@ -215,18 +215,18 @@ impl LeaveOutReport {
             "| all | {} | {:+.1} | {} | |",
             all.sales,
             all.bias,
-            held(all)
+            error_and_interval(all)
         )?;
         writeln!(
             out,
-            "\nHeld on average over the places: {:.1} %.",
+            "\nMean coverage of the places: {:.1} %.",
             self.mean_coverage
         )
     }
 }
 
 /// Formats MdAPE, share within 20 %, coverage and median width as table cells.
-fn held(quality: &ErrorMetrics) -> String {
+fn error_and_interval(quality: &ErrorMetrics) -> String {
     format!(
         "{:.2} | {:.1} | {:.1} | {:.1}",
         quality.mdape,

@@ -216,8 +216,8 @@ impl Area {
         is_inside
     }
 
-    /// Returns whether a box has a position in common with the area. The box is given by its southern, northern, western and
-    /// eastern edge, in degrees.
+    /// Returns whether a box has a position in common with the area. The box is given by its southern, northern,
+    /// western and eastern edge, in degrees.
     pub fn meets(&self, [south, north, west, east]: [f64; 4]) -> bool {
         if south > self.max.y || north < self.min.y || west > self.max.x || east < self.min.x {
             return false;
@@ -641,8 +641,8 @@ mod tests {
         }
     }
 
-    /// A star around a centre: its vertices lie on rays in order of their angle, so it never crosses itself. Coordinates are
-    /// multiples of 1/64, so that many drawn positions lie on vertices and edges.
+    /// A star around a centre: its vertices lie on rays in order of their angle, so it never crosses itself.
+    /// Coordinates are multiples of 1/64, so that many drawn positions lie on vertices and edges.
     fn star(draw: &mut SplitMix64, vertices: usize) -> Vec<[f64; 2]> {
         let mut ring: Vec<[f64; 2]> = (0..vertices)
             .map(|nth| {

@@ -279,7 +279,8 @@ fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
-/// Ranks how likely a name is meant: by population, but departments and regions first if a department code is wanted.
+/// Ranks places by how likely the user means them: by population, but departments and regions first if a department
+/// code is wanted.
 fn weight(folded: &'static str, wanted: PlaceCode) -> u32 {
     let is_area = || {
         let areas = &AREA_NAMES;

@@ -142,15 +142,15 @@ pub fn divided_city(name: &str) -> Option<&'static Place> {
     })
 }
 
-/// Returns whether two names are those of one town in any spelling, with or without an arrondissement or a postal code:
+/// Returns whether two names mean the same town in any spelling, with or without an arrondissement or a postal code:
 /// `Paris` and `Paris 11e (75011)`.
 pub fn is_same_town(one: &str, other: &str) -> bool {
     let town = town_of(one);
     !town.is_empty() && town == town_of(other)
 }
 
-/// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code is that of another:
-/// `13001` and `Marseille 8e`. It is then unknown which is meant. A department in brackets, as in `Marseille (13)`, is no
+/// Returns whether a name has one arrondissement of Paris, Lyon or Marseille, and the postal code belongs to another:
+/// `13001` and `Marseille 8e`. The right one is then unknown. A department in brackets, as in `Marseille (13)`, is no
 /// arrondissement.
 pub fn names_other_arrondissement(postal_code: &str, name: &str) -> bool {
     let department = format!("({})", postal_code.get(..2).unwrap_or_default());
@@ -172,7 +172,8 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
     let found = only_of_name(city_of(&name), |place| {
         place.postal_codes.contains(&postal_code)
     });
-    // Also tries names without their article, and previous names, such as Herblay, which became Herblay-sur-Seine in 2018.
+    // Also tries names without their article, and previous names, such as Herblay, which became Herblay-sur-Seine in
+    // 2018.
     let bare = without_article(&name);
     let only = |is: &dyn Fn(&str) -> bool| {
         let is_meant = |place: &&Place| is(without_article(&fold(place.name)));
@@ -203,8 +204,8 @@ pub fn find_by_postal_code_and_name(postal_code: &str, name: &str) -> Option<&'s
         .or_else(|| only(&begins).filter(|_| is_name))
 }
 
-/// Returns the only commune of a postal code, for a name that no commune has: a part of its name, or its name with a wrong
-/// letter, such as `Anthony` for Antony.
+/// Returns the only commune of a postal code, for a name that no commune has: a part of its name, or its name with a
+/// wrong letter, such as `Anthony` for Antony.
 pub fn find_by_postal_code_and_likeness(postal_code: &str, name: &str) -> Option<&'static Place> {
     let mut found = find_by_postal_code(postal_code);
     let only = found.next().filter(|_| found.next().is_none())?;

@@ -1,5 +1,5 @@
-//! Geography of France: planar distance, areas, projections, well-known text, the Hilbert order of files, departments and
-//! communes, price levels.
+//! Geography of France: planar distance, areas, projections, well-known text, the Hilbert order of files, departments
+//! and communes, price levels.
 
 #![forbid(unsafe_code)]
 

@@ -96,8 +96,8 @@ fn found<'n>(
 /// Folded names of the cities in [`DIVIDED_CITIES`].
 const DIVIDED_NAMES: [&str; 3] = ["paris", "lyon", "marseille"];
 
-/// Returns the short name of an arrondissement, `paris 11`, from any usual folded spelling: `paris 11eme arrondissement`,
-/// `paris 01`, `paris xie`. `None` for any other name.
+/// Returns the short name of an arrondissement, `paris 11`, from any usual folded spelling: `paris 11eme
+/// arrondissement`, `paris 01`, `paris xie`. `None` for any other name.
 fn arrondissement(folded: &str) -> Option<String> {
     let city = DIVIDED_NAMES
         .into_iter()
@@ -147,7 +147,8 @@ pub(crate) fn city_of(folded: &str) -> &str {
         .unwrap_or(folded)
 }
 
-/// Returns the folded name of a whole town, without an arrondissement or a postal code: `paris` for `Paris 11e (75011)`.
+/// Returns the folded name of a whole town, without an arrondissement or a postal code: `paris` for `Paris 11e
+/// (75011)`.
 pub(crate) fn town_of(name: &str) -> String {
     let folded = fold(name);
     let is_postal_code =

@@ -58,8 +58,8 @@ impl Place {
     }
 }
 
-/// Returns whether a position equals a centre of the table, apart from rounding. Portals give the centre of a commune if
-/// they hide or do not know the address.
+/// Returns whether a position equals a centre of the table, apart from rounding. Portals give the centre of a commune
+/// if they hide or do not know the address.
 pub fn is_centre(position: (f64, f64), centre: (f64, f64)) -> bool {
     let differences = [position.0 - centre.0, position.1 - centre.1];
     differences

@@ -134,7 +134,7 @@ mod tests {
             (51.0780, 2.5250, "Bray-Dunes"),
             (50.7236, 3.1609, "Tourcoing"),
             (48.5734, 7.7521, "Strasbourg"),
-            (47.5888, 7.5620, "Saint-Louis beside Basel"),
+            (47.5888, 7.5620, "Saint-Louis next to Basel"),
             (46.3700, 6.4790, "Thonon"),
             (46.2570, 6.1090, "Ferney-Voltaire"),
             (43.7745, 7.4975, "Menton"),

@@ -1,10 +1,10 @@
-//! Finds the places a query may name: communes, arrondissements and former communes by name, by the beginning of a
-//! name, with one letter wrong, or by postal code.
+//! Finds the places that a query may name: communes, arrondissements and former communes. It finds them by name, by the
+//! beginning of a name, with one wrong letter, or by postal code.
 //!
 //! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
-//! may be abbreviated, and a leading article may be omitted. Names of at least five letters, and with less certainty
-//! those of four, are also found with one edit, by symmetric deletion: name and query are one edit apart only if
-//! dropping at most one letter of each gives the same string.
+//! may be abbreviated, and a leading article may be omitted. Names of at least five letters are also found with one
+//! edit, and names of four letters with less certainty. Both use symmetric deletion: name and query are one edit apart
+//! only if dropping at most one letter of each gives the same string.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 
 /// Minimum length of a name that is found despite one edit, in bytes.
 pub const FUZZY_MIN: usize = 5;
-/// The same where the name is most probably a town: at the end of a query without a postal code.
+/// Minimum length at the end of a query without a postal code, where the name is most probably a town.
 pub const SHORT_FUZZY_MIN: usize = 4;
 /// Maximum number of places found by a name prefix, the most populous first.
 const PREFIX_PLACES_MAX: usize = 24;
@@ -39,7 +39,7 @@ pub struct NamedPlace {
     /// How well the text fits the name, 0 to 1.
     pub quality: f32,
     /// Whether the text is only a prefix of the name.
-    pub is_begun: bool,
+    pub is_prefix: bool,
 }
 
 struct NameIndex {
@@ -122,7 +122,7 @@ fn nearly(
             found.push(NamedPlace {
                 place: *place,
                 quality,
-                is_begun: false,
+                is_prefix: false,
             });
         }
     });
@@ -153,7 +153,7 @@ fn most_populous(names: &[(String, u32)], key: &str) -> Vec<NamedPlace> {
             let named = NamedPlace {
                 place: *place,
                 quality: PREFIX + (1.0 - PREFIX) * key.len() as f32 / name.len().max(1) as f32,
-                is_begun: true,
+                is_prefix: true,
             };
             (population(*place), named)
         })
@@ -197,7 +197,7 @@ fn deletions(names: &[(String, u32)]) -> Deletions {
 #[derive(Default)]
 pub struct OtherNames {
     exact: HashMap<String, Vec<NamedPlace>, foldhash::fast::FixedState>,
-    /// `None` if there are no names, so that nothing is looked up.
+    /// `None` if there are no names.
     deletions: Option<Deletions>,
     /// Names in ascending order, to look up prefixes.
     names: Vec<(String, u32)>,
@@ -222,7 +222,7 @@ impl OtherNames {
             exact.entry(key.clone()).or_default().push(NamedPlace {
                 place: *place,
                 quality: 1.0,
-                is_begun: false,
+                is_prefix: false,
             });
         }
         Self {
@@ -301,7 +301,7 @@ impl NameIndex {
             named.push(NamedPlace {
                 place,
                 quality,
-                is_begun: false,
+                is_prefix: false,
             });
         }
         if quality == 1.0 {

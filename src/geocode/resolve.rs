@@ -1,4 +1,4 @@
-//! Finds the position of an address that is given in place of one: homes to value, records to match, adverts, sales and
+//! Finds positions for records that give an address instead: homes to value, records to match, adverts, sales and
 //! diagnostics.
 //!
 //! All code outside geocoding uses this module, so that an address means the same place everywhere and is refused by
@@ -17,7 +17,7 @@ use crate::address::Confidence;
 use crate::folder;
 use crate::request::{TEXT_CHARS, structured_text};
 use crate::search::{Geocoder, PartMatch, ResultKind, SearchRequest};
-use crate::text::fold::{self, Token};
+use crate::text::fold;
 use toise_geo::communes::find_by_code;
 use toise_geo::places::Places;
 
@@ -92,18 +92,13 @@ impl<'a> PostalAddress<'a> {
         let given = |text: &'a str| Some(text.trim()).filter(|text| !text.is_empty());
         let address = given(self.address);
         let (mut postal_code, mut city) = (postal_code(self.postal_code), given(self.city));
-        if let (Some(line), Some(code)) = (address, postal_code.as_deref()) {
-            let tokens = fold::tokens(line);
-            if let Some(at) = tokens.iter().position(|token| token.text == code) {
-                let words = |tokens: &[Token]| -> Vec<String> {
-                    tokens.iter().map(|token| token.text.clone()).collect()
-                };
-                let city_words = words(&fold::tokens(city.unwrap_or_default()));
-                if words(&tokens[at + 1..]).starts_with(&city_words) {
-                    city = None;
-                }
-                postal_code = None;
+        if let (Some(line), Some(code)) = (address, postal_code.as_deref())
+            && let Some(after_code) = fold::words_after(line, code)
+        {
+            if fold::begin_with(&after_code, city.unwrap_or_default()) {
+                city = None;
             }
+            postal_code = None;
         }
         if address.is_none() && postal_code.is_none() && city.is_none() {
             // With its postal code, the name is not mistaken for a street name.

@@ -126,7 +126,7 @@ impl GeocodingService {
     /// confidence or there is no upstream service.
     ///
     /// # Errors
-    /// The upstream service gives no answer. Without an upstream service there is no error.
+    /// The upstream service does not respond. Without an upstream service there is no error.
     pub async fn ask_upstream(
         &self,
         call: &GeocodingCall,

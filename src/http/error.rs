@@ -65,6 +65,7 @@ mod tests {
     use super::*;
     use toise_accounts::ledger::LedgerError;
     use toise_engine::pool::PoolError;
+    use toise_service::open_data::AnswerError;
     use toise_store as store;
 
     fn response(error: impl Into<ApiError>) -> Response<Bytes> {
@@ -99,6 +100,15 @@ mod tests {
             assert!(matches!(error, ApiError::NotReady(_)), "{error}");
             assert_eq!(response(error).status(), 503);
         }
+    }
+
+    #[test]
+    fn a_page_of_open_data_that_may_skip_rows_is_an_expired_cursor() {
+        let changed: AnswerError = toise_engine::Error::RowsChanged.into();
+        let error = ApiError::from(changed);
+        assert!(matches!(error, ApiError::CursorExpired), "{error}");
+        let failed: AnswerError = "the disk is gone".into();
+        assert_eq!(response(failed).status(), 500);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use warp::http::header::{
 };
 use warp::http::{HeaderMap, Response, StatusCode};
 
-use toise_transport::coding::Unchanging;
+use toise_transport::coding::ConstantBody;
 
 /// The content security policy: a page may load files of the service, and inline styles and images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
@@ -79,7 +79,7 @@ impl DocsFile {
         } else {
             Response::new(self.bytes.clone())
         };
-        response.extensions_mut().insert(Unchanging);
+        response.extensions_mut().insert(ConstantBody);
         let answer = response.headers_mut();
         if !unchanged {
             answer.insert(CONTENT_TYPE, self.content_type.clone());

@@ -16,12 +16,13 @@ use crate::number::{self, DecimalEvidence, LoneSeparator};
 const DAY_LENGTH_MAX: usize = 10;
 /// Maximum digits for which every whole number fits into 64 bits.
 pub(crate) const INTEGER_DIGITS_MAX: usize = 18;
-/// Words in the name of a column that holds codes, in lower case.
+/// Words in the name of a column that holds codes, in lower case without accents.
 #[rustfmt::skip]
-const CODE_WORDS: [&str; 21] = [
+const CODE_WORDS: [&str; 26] = [
     "code", "codes", "insee", "cp", "postal", "postcode", "zip", "zipcode", "siren", "siret",
     "parcelle", "parcel", "section", "iris", "fantoir", "rivoli", "cog", "departement",
-    "department", "tel", "telephone",
+    "department", "tel", "telephone", "codepostal", "codeinsee", "codecommune", "postalcode",
+    "inseecode",
 ];
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
@@ -89,19 +90,14 @@ pub(crate) struct ColumnEvidence {
 
 impl ColumnEvidence {
     pub(crate) fn new(name: &str, text_columns: &TextColumns) -> Self {
-        let folded: String = name
-            .to_lowercase()
-            .chars()
-            .map(|sign| if sign.is_alphanumeric() { sign } else { ' ' })
-            .collect();
         let is_named = match text_columns {
             TextColumns::Codes => false,
             TextColumns::Named(names) => names.iter().any(|one| one.eq_ignore_ascii_case(name)),
             TextColumns::All => true,
         };
-        let is_code = folded
-            .split_whitespace()
-            .any(|word| CODE_WORDS.contains(&word));
+        let is_code = words(name)
+            .iter()
+            .any(|word| CODE_WORDS.contains(&word.as_str()));
         Self {
             is_code: is_named || is_code,
             keeps_missing: missing::may_name_section(name),
@@ -224,6 +220,23 @@ impl ColumnEvidence {
     }
 }
 
+/// Returns the words of a column's name in lower case, without the accents of codes: `code`, `postal` of `codePostal`.
+fn words(name: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(name.len());
+    let mut is_after_small = false;
+    for sign in name.chars() {
+        if !sign.is_alphanumeric() || is_after_small && sign.is_uppercase() {
+            spaced.push(' ');
+        }
+        if sign.is_alphanumeric() {
+            spaced.extend(sign.to_lowercase());
+        }
+        is_after_small = sign.is_lowercase();
+    }
+    let words = spaced.split_whitespace();
+    words.map(|word| word.replace('é', "e")).collect()
+}
+
 /// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.
 pub(crate) fn day_number(cell: &str) -> Option<i32> {
     let is_day = cell.len() <= DAY_LENGTH_MAX && !cell.bytes().all(|byte| byte.is_ascii_digit());
@@ -254,4 +267,29 @@ pub(crate) fn decimals_of_file(evidence: &[ColumnEvidence], form: &SharedForm) -
         sum.points
     };
     DecimalEvidence { points, ..sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_named_like_codes_are_text() {
+        let is_code = |name: &str| ColumnEvidence::new(name, &TextColumns::Codes).is_code;
+        for name in [
+            "code_postal",
+            "codePostal",
+            "CodePostal",
+            "CODEPOSTAL",
+            "postalCode",
+            "Département",
+            "N° Téléphone",
+            "INSEE",
+        ] {
+            assert!(is_code(name), "{name}");
+        }
+        for name in ["prix", "nbPieces", "decode", "Codes2"] {
+            assert!(!is_code(name), "{name}");
+        }
+    }
 }

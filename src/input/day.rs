@@ -1,5 +1,5 @@
 //! Reads days as people and programs write them: `2024-12-31`, `31/12/2024`, `1.2.2024`, `20241231`, `31-déc-2024`,
-//! `31 décembre 2024`.
+//! `31 décembre 2024`, `1er janvier 2024`.
 //!
 //! Where all three parts are numbers, the day stands before the month, as everywhere in France. [`is_month_first`] finds
 //! the cells that prove a column to be written in the American order, because its other cells would be read as other days.
@@ -71,7 +71,7 @@ pub fn month_first_reason(cell: &str) -> String {
     )
 }
 
-/// Returns the text before a time of day: `2024-12-31T10:00`, `31/12/2024 10:00`.
+/// Returns the text before a time of day: `2024-12-31T10:00`, `31/12/2024 10:00`, `31/12/2024 à 10h30`.
 fn without_time(cell: &str) -> &str {
     let begins_time = |rest: &str| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -79,18 +79,25 @@ fn without_time(cell: &str) -> &str {
     };
     cell.match_indices(['T', ' '])
         .find(|(at, _)| begins_time(cell[at + 1..].trim_start()))
-        .map_or(cell, |(at, _)| cell[..at].trim_end())
+        .map_or(cell, |(at, _)| {
+            let date = cell[..at].trim_end();
+            let date = date.strip_suffix(',').or_else(|| date.strip_suffix(" à"));
+            date.unwrap_or(&cell[..at]).trim_end()
+        })
 }
 
 /// Splits a day into its three parts, which the same sign separates.
 fn parts(date: &str) -> Option<[&str; 3]> {
     let separator = date.chars().find(|sign| !sign.is_alphanumeric())?;
-    let mut parts = match separator {
-        '/' | '-' | '.' => date.splitn(3, separator),
-        ' ' | '\u{a0}' => date.splitn(3, ' '),
-        _ => return None,
-    };
+    if !matches!(separator, '/' | '-' | '.') && !separator.is_whitespace() {
+        return None;
+    }
+    let mut parts = date.splitn(3, |sign: char| {
+        sign == separator || separator.is_whitespace() && sign.is_whitespace()
+    });
     let [first, second, third] = [parts.next()?, parts.next()?, parts.next()?].map(str::trim);
+    // `1er janvier`
+    let first = first.strip_suffix("er").unwrap_or(first);
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_day = is_number(first) && is_number(third);
     is_day.then_some([first, second, third])
@@ -145,10 +152,15 @@ mod tests {
             "2024-12-03T00:00:00.000Z",
             "2024-12-03 10:30:00",
             "03/12/2024 9h30",
+            "03/12/2024 à 10h30",
+            "03/12/2024, 10:30:00",
+            "3\u{a0}décembre\u{a0}2024",
+            "3\u{202f}décembre 2024",
         ] {
             let day = read(cell).map(|day| day.to_string());
             assert_eq!(day.as_deref(), Some("2024-12-03"), "{cell}");
         }
+        assert_eq!(read("1er déc. 2024"), read("01/12/2024"));
         for cell in [
             "", "03/12/24", "45366", "2024-02-30", "31/13/2024", "2024-12-031", "été 2024 !",
             "12/2024", "3/12-2024", "00010203", "20241203.5", "45366.0", "2024.0", "3 rue 2024",

@@ -10,10 +10,14 @@ use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
 use crate::form::SharedForm;
-use crate::titles::{TITLE_LINES_MAX, title_bytes};
+use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
+
+/// Note on a header in two lines.
+const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two lines, of which only the first is read: \
+    write them in one line";
 
 /// How a delimited text is split into cells.
 #[derive(Clone, Debug)]
@@ -38,6 +42,9 @@ impl Splitter {
         let (delimiter, title) = header(&start[above..], delimiter);
         let preamble = above + title;
         form.set_delimiter(delimiter);
+        if has_split_header(&start[preamble..], delimiter) {
+            form.add_note(SPLIT_HEADER);
+        }
         if title > 0 {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
             form.set_header_line(lines as u64 + 1);
@@ -375,6 +382,25 @@ mod tests {
                 0,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn names_of_columns_in_two_lines_are_noted() {
+        let notes = |text: &str| rows(text.as_bytes(), None, 64).1.found().notes;
+        for text in [
+            "Réf;Type;Prix;;DPE;\n;;vente;charges;classe;score\nA1;Maison;210000;90;C;180\n",
+            "Réf;Type;Prix;\r;;vente;charges\rA1;Maison;210000;90\r",
+        ] {
+            assert_eq!(notes(text), [SPLIT_HEADER], "{text}");
+        }
+        for text in [
+            "Réf;Type;Prix;Charges\nA1;Maison;;\n",
+            ";nom;ville;type\na;Durand;;Maison\n",
+            "Réf;Type;Prix;\nA1;Maison;210000;à voir\n",
+            "Bien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA1;flat;210000;90;C;D\n",
+        ] {
+            assert!(notes(text).is_empty(), "{text}");
         }
     }
 

@@ -1,6 +1,5 @@
 //! The form of a file, as detected: its containers, encoding, delimiter and decimal mark.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -104,7 +103,7 @@ pub struct SharedForm {
     found: Arc<Mutex<FileForm>>,
     lines: Arc<Mutex<SourceLines>>,
     sheet_lines: Arc<OnceLock<SheetLines>>,
-    is_unended: Arc<AtomicBool>,
+    cut_line: Arc<OnceLock<u64>>,
 }
 
 impl SharedForm {
@@ -117,9 +116,13 @@ impl SharedForm {
         self.found.lock().containers.push(container.into());
     }
 
-    /// Adds a sentence about what was not read.
+    /// Adds a sentence about what was not read, once.
     pub(crate) fn add_note(&self, note: impl Into<String>) {
-        self.found.lock().notes.push(note.into());
+        let note: String = note.into();
+        let mut form = self.found.lock();
+        if !form.notes.contains(&note) {
+            form.notes.push(note);
+        }
     }
 
     /// Notes the line of the source at which the next record of a converted text begins.
@@ -180,15 +183,15 @@ impl SharedForm {
         self.found.lock().header_line = Some(self.sheet_row(line));
     }
 
-    /// Notes that the last line of a delimited text has no line end.
-    pub fn set_unended(&self) {
-        self.is_unended.store(true, Ordering::Relaxed);
+    /// Notes the last line of a text that looks cut off within it.
+    pub fn set_cut_line(&self, line: u64) {
+        // A text ends once.
+        let _ = self.cut_line.set(line);
     }
 
-    /// Returns whether a delimited text may be cut off, because its last line has no line end. A container that is cut
-    /// off cannot be read.
-    pub fn is_unended(&self) -> bool {
-        self.is_unended.load(Ordering::Relaxed) && self.found.lock().containers.is_empty()
+    /// Returns the last line of a text that looks cut off within it. A container that is cut off cannot be read.
+    pub fn cut_line(&self) -> Option<u64> {
+        self.cut_line.get().copied()
     }
 
     /// Records the decimal mark.

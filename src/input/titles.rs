@@ -88,6 +88,35 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
     None
 }
 
+/// Returns whether the first two records of a text share the names of its columns, as when the cells of a header were
+/// merged downwards: `Réf;Type;Prix;` above `;;vente;charges`. A table whose first column alone has no name is not one.
+pub(crate) fn has_split_header(text: &[u8], delimiter: u8) -> bool {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter != b'|')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+    let mut records = rows.byte_records().map_while(Result::ok);
+    let (Some(first), Some(second)) = (records.next(), records.next()) else {
+        return false;
+    };
+    if first.iter().chain(&second).any(begins_with_digit) {
+        return false;
+    }
+    let names = |record: &csv::ByteRecord, column: usize| {
+        record
+            .get(column)
+            .is_some_and(|cell| !cell.trim_ascii().is_empty())
+    };
+    let columns = 0..first.len();
+    let is_shared = |column: usize| names(&first, column) || names(&second, column);
+    first.len() >= HEADER_CELLS_MIN
+        && columns.clone().all(is_shared)
+        && columns.clone().any(|column| !names(&second, column))
+        && columns.skip(1).any(|column| !names(&first, column))
+}
+
 /// Returns whether the cells of a record are the names of columns below a record of groups, of which `groups` cells have
 /// text: they are texts without a gap, and a group has two columns or more on average.
 pub(crate) fn are_names<'c>(cells: impl Iterator<Item = &'c [u8]>, groups: usize) -> bool {

@@ -8,6 +8,8 @@ pub const NO: [&str; 10] = [
 ];
 /// Energy and climate classes, best first.
 pub const ENERGY_CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
+/// Reason for leaving out a cell of a diagnostic without a class; see [`energy_class`].
+pub const WITHOUT_ENERGY_CLASS: &str = "diagnostic without a class";
 /// What a diagnostic without a class has in its place, in lower case.
 const NO_ENERGY_CLASS: &str = "vierge";
 /// Beginnings of the ground floor, in lower case.
@@ -280,7 +282,7 @@ pub fn home_class(cell: &str) -> Option<HomeClass> {
 }
 
 /// Reads the energy or climate class of a diagnostic, with or without its score: `D`, `d`, `D (180)`. Empty for a
-/// diagnostic without a class (`Vierge`); `None` for any other cell.
+/// diagnostic without a class: `Vierge`, or a letter that no class has, such as `N`. `None` for any other cell.
 pub fn energy_class(cell: &str) -> Option<&'static str> {
     let cell = cell.trim();
     if cell.eq_ignore_ascii_case(NO_ENERGY_CLASS) {
@@ -290,10 +292,13 @@ pub fn energy_class(cell: &str) -> Option<&'static str> {
     let score = score.trim_start();
     let begins_with_digit = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit());
     let inner = score.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let is_letter = letter.starts_with(|sign: char| sign.is_ascii_alphabetic());
+    if !is_letter || !(score.is_empty() || inner.is_some_and(begins_with_digit)) {
+        return None;
+    }
     let mut classes = ENERGY_CLASSES.into_iter();
-    classes
-        .find(|class| class.eq_ignore_ascii_case(letter))
-        .filter(|_| score.is_empty() || inner.is_some_and(begins_with_digit))
+    let class = classes.find(|class| class.eq_ignore_ascii_case(letter));
+    Some(class.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -305,8 +310,10 @@ mod tests {
         for cell in ["D", " d ", "D (180)", "d(180 kWh/m²)"] {
             assert_eq!(energy_class(cell), Some("D"), "{cell}");
         }
-        assert_eq!(energy_class("Vierge"), Some(""));
-        for cell in ["", "H", "D ou E", "D/E", "DPE", "(180)", "é"] {
+        for cell in ["Vierge", "H", "N", "z", "N (0)"] {
+            assert_eq!(energy_class(cell), Some(""), "{cell}");
+        }
+        for cell in ["", "1", "HH", "D ou E", "D/E", "DPE", "(180)", "é"] {
             assert_eq!(energy_class(cell), None, "{cell}");
         }
     }

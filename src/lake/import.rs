@@ -309,7 +309,7 @@ impl ExistingRows {
 }
 
 /// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
-/// changes nothing or is older, is dropped. `versions` are those of the new rows by sequence number; a row that
+/// changes nothing or is older, is dropped. `versions` are the versions of the new rows, by sequence number; a row that
 /// replaces another keeps the version in which the other was added.
 fn compare_by_id(
     (entries, versions): (&[IdEntry], &mut [RowVersions]),

@@ -23,6 +23,7 @@ mod error;
 mod files;
 mod folder;
 pub mod foreign;
+pub mod geoparquet;
 pub mod id_index;
 pub mod import;
 mod layout;

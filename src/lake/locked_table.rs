@@ -124,13 +124,13 @@ impl LockedTable {
             through,
         } = change;
         let sequence = former.sequence + 1;
-        let absorbed = runs_to_absorb(&former.parts, &dead, incoming_rows);
+        let merged_runs = runs_to_merge(&former.parts, &dead, incoming_rows);
         let mut written: Vec<DataFileEntry> = Vec::new();
         let mut kept: Vec<DataFileEntry> = Vec::new();
         for (index, data_file) in parts.iter().enumerate() {
             let gone = std::mem::take(&mut dead[index]);
             let entry = data_file.entry();
-            if absorbed.contains(&entry.run) {
+            if merged_runs.contains(&entry.run) {
                 streams.push(data_file_stream(data_file, self.schema, gone)?);
             } else if gone.is_empty() {
                 kept.push(entry.clone());
@@ -210,7 +210,7 @@ impl Drop for LockedTable {
 
 /// Returns the runs to merge into the new one: from the newest backwards, while each has at most twice as many rows as
 /// were collected so far.
-fn runs_to_absorb(
+fn runs_to_merge(
     parts: &[DataFileEntry],
     dead: &[HashSet<u32>],
     incoming_rows: u64,
@@ -222,13 +222,13 @@ fn runs_to_absorb(
     let mut runs: Vec<(u64, u64)> = rows_of_run.into_iter().collect();
     runs.sort_unstable();
     let mut gathered = incoming_rows;
-    let mut absorbed = HashSet::new();
+    let mut merged_runs = HashSet::new();
     for (run, rows) in runs.into_iter().rev() {
         if incoming_rows == 0 || rows > gathered * 2 {
             break;
         }
         gathered += rows;
-        absorbed.insert(run);
+        merged_runs.insert(run);
     }
-    absorbed
+    merged_runs
 }

@@ -4,8 +4,8 @@
 //! download anything. A hole reads as zeros, which do not match their checksum ([`super::checked`]). The bytes are then
 //! requested from the source that is registered for the data folder, verified and written into the hole, so that the
 //! next read finds them on disk. Bytes that were damaged on disk are fetched again in the same way. A file can be
-//! turned back into a hole at any time to free its space ([`punch`]): a reader that finds the hole fetches what it
-//! needs.
+//! turned back into a hole at any time to free its space ([`release_disk_space`]): a reader that finds the hole fetches
+//! what it needs.
 //!
 //! A table with such files has the file [`MARKER`] in its own folder. Other programs cannot fill holes, so such a table
 //! has no shared folder (`shared_folder.rs`).
@@ -86,7 +86,7 @@ pub fn create_hole(path: &Path, length: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// The file system cannot do this.
-pub fn punch(path: &Path) -> io::Result<()> {
+pub fn release_disk_space(path: &Path) -> io::Result<()> {
     let file = File::options().write(true).open(path)?;
     // The range extends past the end, so that the last block is freed as well.
     let length = file.metadata()?.len() + BLOCK_BYTES_MAX;
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(allocated(&path).unwrap(), 0);
         fs::write(&path, vec![7; 1 << 20]).unwrap();
         assert!(allocated(&path).unwrap() >= 1 << 20);
-        match punch(&path) {
+        match release_disk_space(&path) {
             Err(error)
                 if error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error()) =>
             {

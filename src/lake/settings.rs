@@ -31,7 +31,7 @@ pub struct LakeSettings {
     pub metering_every_s: u64,
     /// Address at which this server takes the requests that its replicas refuse; empty if replicas do not name it.
     pub writer_address: String,
-    /// Object store whose publications a server follows as a replica; empty for a server with data of its own.
+    /// Object store whose publications a server follows as a replica; empty for a server with its own data.
     pub replica: String,
     /// Codes of the departments whose data files a replica holds on its disk, separated by commas; empty for all.
     pub replica_departments: String,

@@ -52,6 +52,14 @@ impl DataFileEntry {
         ]
     }
 
+    /// Returns whether rows of the file may have changed after a version of the table. The file's name begins with the
+    /// version that wrote it.
+    pub fn may_have_changed_since(&self, version: u64) -> bool {
+        let written = self.file.split('-').next();
+        let written = written.and_then(|written| written.parse::<u64>().ok());
+        written.is_none_or(|written| written > version)
+    }
+
     /// Returns whether the file may hold rows of one of these departments. Rows without a department count for all of
     /// them.
     pub fn may_have_rows_of(&self, departments: &[String]) -> bool {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use datafusion::error::DataFusionError;
+
 /// Result of an operation on layers.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -56,6 +58,17 @@ fn known_layers(known: &[String]) -> String {
     }
 }
 
+impl From<Error> for DataFusionError {
+    /// An error of the operating system, which names a path, is a failure of the service. The others tell the author of
+    /// a query what to do.
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io { .. } => DataFusionError::External(Box::new(error)),
+            error => DataFusionError::Execution(error.to_string()),
+        }
+    }
+}
+
 impl Error {
     /// Names the file of an error of the operating system.
     pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
@@ -63,5 +76,27 @@ impl Error {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_errors_of_the_system_are_failures_of_the_service() {
+        let lost = Error::io(Path::new("/data/layers"))(io::ErrorKind::NotFound.into());
+        assert!(matches!(
+            DataFusionError::from(lost),
+            DataFusionError::External(_)
+        ));
+        let damaged = Error::Damaged {
+            name: "zones".to_owned(),
+            reason: "its checksum does not match".to_owned(),
+        };
+        assert!(matches!(
+            DataFusionError::from(damaged),
+            DataFusionError::Execution(_)
+        ));
     }
 }

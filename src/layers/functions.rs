@@ -86,9 +86,7 @@ impl LayerFunction {
             let index = match &open {
                 Some((known, index)) if *known == name => index,
                 _ => {
-                    let index = self.layers.index(name);
-                    let index =
-                        index.map_err(|error| DataFusionError::Execution(error.to_string()))?;
+                    let index = self.layers.index(name)?;
                     &open.insert((name, index)).1
                 }
             };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use toise_base::clock::{Clock, iso};
@@ -19,8 +19,6 @@ use crate::write::{OWN_COLUMNS, write};
 
 /// Licence of a layer if none was given.
 pub const UNKNOWN_LICENCE: &str = "not stated";
-/// Bytes read at once.
-const BUFFER_BYTES: usize = 1 << 20;
 
 /// Options of an import.
 #[derive(Clone, Debug)]
@@ -131,16 +129,10 @@ fn columns<'n>(fields: impl Iterator<Item = (&'n str, AttributeKind)>) -> Vec<At
 
 /// Returns the BLAKE3 of a file, hexadecimal, and its length.
 fn digest(path: &Path) -> Result<(String, u64)> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
-    let (mut hasher, mut buffer, mut bytes) = (blake3::Hasher::new(), vec![0; BUFFER_BYTES], 0);
-    loop {
-        let count = file.read(&mut buffer).map_err(Error::io(path))?;
-        if count == 0 {
-            return Ok((hasher.finalize().to_hex().to_string(), bytes));
-        }
-        hasher.update(&buffer[..count]);
-        bytes += count as u64;
-    }
+    let file = File::open(path).map_err(Error::io(path))?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(file).map_err(Error::io(path))?;
+    Ok((hasher.finalize().to_hex().to_string(), hasher.count()))
 }
 
 #[cfg(test)]

@@ -203,7 +203,8 @@ impl LayerIndex {
         self.any_part([lon, lat, lon, lat], |part| part.contains(lat, lon))
     }
 
-    /// Returns whether a feature is within a planar distance of a position: its [`Nearest::distance_m`] is at most that.
+    /// Returns whether a feature is within a planar distance of a position: its [`Nearest::distance_m`] is at most
+    /// that.
     pub fn is_within(&self, lat: f64, lon: f64, meters: f64) -> bool {
         if !lat.is_finite() || !lon.is_finite() {
             return false;

@@ -191,8 +191,8 @@ fn checked(geometry: Geometry, system: ReferenceSystem) -> Result<(Geometry, [f6
     Ok((geometry, bbox))
 }
 
-/// Mends the polygons of a geometry that are not valid: what their borders enclose is kept. Polygons that enclose nothing
-/// are dropped. Other parts stay as they are.
+/// Mends the polygons of a geometry that are not valid: what their borders enclose is kept. Polygons that enclose
+/// nothing are dropped. Other parts stay as they are.
 fn mended(geometry: Geometry) -> Geometry {
     let mend = |polygon: Polygon| match area_of(&polygon) {
         Ok(_) => vec![polygon],

@@ -13,13 +13,33 @@ use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
 use datafusion::error::Result;
+use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::object_store::local::LocalFileSystem;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
 
 use crate::folder;
 use crate::live::Layers;
 use crate::metadata::LayerMetadata;
 use crate::write::schema;
+
+/// URL of the folder of layers in plans, which so show no path of this machine and are valid on others.
+const STORE: &str = "toise://layers/";
+
+/// Registers the folder of layers, which the scans of the [`tables`] need. Does nothing if there are no layers. Blocks.
+///
+/// # Errors
+/// The folder cannot be opened.
+pub fn register_store(context: &SessionContext, layers: &Layers) -> Result<()> {
+    let folder = layers.data().join(folder::FOLDER);
+    if !folder.exists() {
+        return Ok(());
+    }
+    let store = LocalFileSystem::new_with_prefix(folder)?;
+    context.register_object_store(ObjectStoreUrl::parse(STORE)?.as_ref(), Arc::new(store));
+    Ok(())
+}
 
 /// Returns the table of every layer whose description is not damaged, with its name. Blocks: reads the descriptions.
 pub fn tables(layers: &Layers) -> Vec<(String, Arc<dyn TableProvider>)> {
@@ -73,11 +93,9 @@ impl TableProvider for LayerTable {
             tokio::task::spawn_blocking(move || folder::read_verified(&data, &metadata).map(drop));
         verified
             .await
-            .map_err(|error| exec_datafusion_err!("{error}"))?
-            .map_err(|error| exec_datafusion_err!("{error}"))?;
-        let path = folder::data_file(&self.data, &self.metadata);
-        let path = path.canonicalize()?;
-        let url = ListingTableUrl::parse(path.to_string_lossy())?;
+            .map_err(|error| exec_datafusion_err!("{error}"))??;
+        let LayerMetadata { name, data, .. } = &self.metadata;
+        let url = ListingTableUrl::parse(format!("{STORE}{}/{data}", name.as_str()))?;
         let format = ParquetFormat::default().with_enable_pruning(true);
         let options = ListingOptions::new(Arc::new(format)).with_file_extension(".parquet");
         let config = ListingTableConfig::new(url)

@@ -4,8 +4,8 @@
 //! ([`sales`]) and of properties ([`asking`]), groups both by place, class and period, and joins them ([`report`]). The
 //! definition of every indicator is in `docs/market.md`.
 //!
-//! Reports are cached by the versions of their inputs. Grouped sales have a cache of their own, because listings change
-//! all the time and sales only a few times a year.
+//! Reports are cached by the versions of their inputs. Grouped sales have a separate cache, because listings change all
+//! the time and sales only a few times a year.
 
 #![forbid(unsafe_code)]
 

@@ -206,7 +206,7 @@ async fn receive(
         }
         _ => Bytes::new(),
     };
-    let is_counted_later = bytes.len() <= SHORT_BYTES && stands_for_request(&bytes);
+    let is_counted_later = bytes.len() <= SHORT_BYTES && is_tool_request(&bytes);
     let mut message = Request::new(Full::new(bytes));
     if !is_counted_later {
         admitted.count_against_rate(app)?;
@@ -220,8 +220,8 @@ async fn receive(
     Ok(message)
 }
 
-/// Returns whether a message is a tool call that makes a request.
-fn stands_for_request(message: &[u8]) -> bool {
+/// Returns whether a message calls a tool, which sends a request to the service.
+fn is_tool_request(message: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Message {
         method: String,
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn only_what_makes_a_request_is_counted_as_one() {
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"#;
-        let is_one = |params: &str| stands_for_request(format!("{call}{params}}}").as_bytes());
+        let is_one = |params: &str| is_tool_request(format!("{call}{params}}}").as_bytes());
         assert!(is_one(r#"{"name":"search_sales","arguments":{}}"#));
         assert!(is_one(r#"{"name":"search_sales"}"#));
         for other in [
@@ -259,7 +259,7 @@ mod tests {
         ] {
             assert!(!is_one(other), "{other}");
         }
-        assert!(!stands_for_request(
+        assert!(!is_tool_request(
             br#"{"method":"tools/list","params":{"name":"search_sales"}}"#
         ));
     }

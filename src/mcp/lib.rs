@@ -3,7 +3,7 @@
 //! A tool corresponds to an operation of the OpenAPI document (`tools`), from which its schemas are generated
 //! (`schema`, `catalog`). A call is turned into the request of that operation (`request`) and answered like any other
 //! request, by the filters of this process or by a server ([`answering`]). So keys, scopes, rates, quotas, credits,
-//! limits and errors are those of HTTP; this crate does not decide them.
+//! limits and errors are the same as over HTTP; this crate does not decide them.
 //!
 //! `handler` implements the protocol. [`http`] serves it at `/mcp`, and [`stdio`] serves it to one agent.
 

@@ -87,7 +87,7 @@ fn refuse_unknown(served: &ServedTool, arguments: &Map<String, Value>) -> Result
             let known = known.unwrap_or_default().join(", ");
             Err(Fault::new(
                 name,
-                format!("is no argument of this tool; must be one of: {known}"),
+                format!("is not an argument of this tool; must be one of: {known}"),
             ))
         }
     }

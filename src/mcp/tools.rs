@@ -1,6 +1,6 @@
 //! The tools: the operation behind each, what an agent should know before calling it, and which arguments are preset.
 //!
-//! Names, parameters and results are those of the OpenAPI document; only what helps an agent choose a tool is written
+//! Names, parameters and results come from the OpenAPI document; only what helps an agent choose a tool is written
 //! here. A tool that does not exist in the document fails a unit test of `catalog`.
 
 use serde_json::{Map, Value, json};

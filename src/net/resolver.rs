@@ -127,16 +127,16 @@ impl NameResolver {
         check: Option<OwnedSemaphorePermit>,
     ) -> io::Result<Vec<IpAddr>> {
         let place = Arc::clone(&self.permits).acquire_owned().await;
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let (ask, name) = (Arc::clone(&self.ask), name.to_owned());
         self.supervisor.spawn_once("lookup", move |pulse| {
             pulse.turn();
             let answer = ask(&name);
             drop((check, place));
             // The caller may have timed out.
-            let _ = tell.send(answer);
+            let _ = sender.send(answer);
         })?;
-        told.await.map_err(io::Error::other)?
+        receiver.await.map_err(io::Error::other)?
     }
 }
 

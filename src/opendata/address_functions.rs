@@ -14,6 +14,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, Float64Type};
 use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ptr_eq::PtrEq;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
@@ -126,32 +127,18 @@ impl Lookup {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 struct AddressFunction {
     lookup: Lookup,
-    source: Arc<IndexSource>,
+    source: PtrEq<Arc<IndexSource>>,
     signature: Signature,
-}
-
-impl PartialEq for AddressFunction {
-    fn eq(&self, other: &Self) -> bool {
-        self.lookup == other.lookup && Arc::ptr_eq(&self.source, &other.source)
-    }
-}
-
-impl Eq for AddressFunction {}
-
-impl std::hash::Hash for AddressFunction {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.lookup.hash(state);
-    }
 }
 
 impl AddressFunction {
     fn new(lookup: Lookup, source: Arc<IndexSource>) -> Self {
         Self {
             lookup,
-            source,
+            source: source.into(),
             // Arguments are converted to the types of `Lookup::arguments`, so only their number is checked.
             signature: Signature::user_defined(Volatility::Stable),
         }

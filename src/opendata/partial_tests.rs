@@ -146,21 +146,23 @@ fn a_new_position_moves_a_stored_diagnostic_and_an_absent_one_leaves_it() {
 #[test]
 fn values_outside_official_lists_are_counted_and_kept() {
     let table = Table::new();
-    let odd = FULL.replacen(",D,C,maison,", ",Z,C,chateau,", 1);
+    let odd = FULL.replacen(",D,C,maison,", ",D ou E,C,chateau,", 1);
     let (outcome, report) = table.import(&odd, false);
     assert_eq!(outcome.added, 2);
-    assert_eq!(table.record("A")["etiquette_dpe"], "Z");
-    assert_eq!(report.unlisted_values["etiquette_dpe"]["Z"], 1);
+    assert_eq!(table.record("A")["etiquette_dpe"], "D ou E");
+    assert_eq!(report.unlisted_values["etiquette_dpe"]["D ou E"], 1);
     assert_eq!(report.unlisted_values["type_batiment"]["chateau"], 1);
     assert_eq!(report.unlisted_values.len(), 2);
     assert!(
         report
             .to_text()
-            .contains("kept as published: etiquette_dpe: \"Z\" 1"),
+            .contains("kept as published: etiquette_dpe: \"D ou E\" 1"),
         "{}",
         report.to_text()
     );
-    assert!(serde_json::to_value(&report).unwrap()["unlisted_values"]["etiquette_dpe"]["Z"] == 1);
+    assert!(
+        serde_json::to_value(&report).unwrap()["unlisted_values"]["etiquette_dpe"]["D ou E"] == 1
+    );
 }
 
 #[test]
@@ -185,14 +187,16 @@ fn values_of_official_lists_get_their_official_spelling() {
 #[test]
 fn a_diagnostic_without_a_class_is_kept_and_counted() {
     let table = Table::new();
-    let blank = FULL.replacen(",D,C,maison,", ",Vierge,NC,maison,", 1);
-    let (outcome, report) = table.import(&blank, false);
-    assert_eq!((outcome.added, report.rows_rejected()), (2, 0));
-    let record = table.record("A");
-    assert!(record.get("etiquette_dpe").is_none() && record.get("etiquette_ges").is_none());
-    assert!(report.unlisted_values.is_empty());
-    let left_out = &report.files[0].read.reading.left_out.0["diagnostic without a class"];
-    assert_eq!(left_out.examples[0].value, "Vierge");
+    for (cell, class) in [("Vierge", "NC"), ("N", "")] {
+        let blank = FULL.replacen(",D,C,maison,", &format!(",{cell},{class},maison,"), 1);
+        let (outcome, report) = table.import(&blank, false);
+        assert_eq!((outcome.total, report.rows_rejected()), (2, 0));
+        let record = table.record("A");
+        assert!(record.get("etiquette_dpe").is_none() && record.get("etiquette_ges").is_none());
+        assert!(report.unlisted_values.is_empty());
+        let left_out = &report.files[0].read.reading.left_out.0["diagnostic without a class"];
+        assert_eq!(left_out.examples[0].value, cell);
+    }
 }
 
 /// Imports the real diagnostics of Lozère, then a file with three of their columns and other labels: only these labels
@@ -223,7 +227,7 @@ fn a_real_department_keeps_what_a_small_file_lacks() {
         .collect();
     let few: String = numbers
         .iter()
-        .map(|number| format!("{number},G,Z\n"))
+        .map(|number| format!("{number},G,D ou E\n"))
         .collect();
     let few = format!("numero_dpe,etiquette_dpe,etiquette_ges\n{few}");
     let started = std::time::Instant::now();
@@ -232,12 +236,12 @@ fn a_real_department_keeps_what_a_small_file_lacks() {
         "5,224 rows completed in {:.2} s",
         started.elapsed().as_secs_f64()
     );
-    // A few already have the label G; none has Z.
+    // A few already have the label G; none has `D ou E`.
     assert_eq!((outcome.replaced, outcome.total), (5_224, 5_224));
-    assert_eq!(report.unlisted_values["etiquette_ges"]["Z"], 5_224);
+    assert_eq!(report.unlisted_values["etiquette_ges"]["D ou E"], 5_224);
     for mut record in before {
         record["etiquette_dpe"] = "G".into();
-        record["etiquette_ges"] = "Z".into();
+        record["etiquette_ges"] = "D ou E".into();
         assert_eq!(table.record(record["numero_dpe"].as_str().unwrap()), record);
     }
     let (again, _) = table.import(&few, false);

@@ -5,6 +5,7 @@
 //! (1–10 ns each) without allocation. All callers share this code, so their scores are bit-identical.
 
 use std::collections::BTreeMap;
+use std::f64::consts::LN_2;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ struct Term {
 
 #[derive(Clone, Debug)]
 enum TermMatcher {
-    Number { target: f64, decay: f64 },
+    Number { target: f64, scale: f64 },
     Class { rank: f64 },
     Category(String),
     Period { rank: Option<usize>, text: String },
     Flag(bool),
-    Pin { lat: f64, lon: f64, decay: f64 },
+    Pin { lat: f64, lon: f64, scale: f64 },
 }
 
 /// The score of one request, ready to run over columns.
@@ -54,9 +55,12 @@ struct Rivals {
     values: RangeInclusive<f64>,
 }
 
-/// Returns the decay constant of a Gaussian that is 0.5 at `scale`.
-fn decay(scale: f64) -> f64 {
-    std::f64::consts::LN_2 / (scale * scale).max(f64::MIN_POSITIVE)
+/// Returns the similarity at a distance: a Gaussian that is 0.5 at `scale`, which is above 0. Divides before it squares:
+/// clients send the largest double for "no upper bound", and its square is infinite.
+#[inline]
+fn similarity(distance: f64, scale: f64) -> f64 {
+    let scales = distance / scale;
+    (-scales * scales * LN_2).exp()
 }
 
 impl Scorer {
@@ -102,8 +106,8 @@ impl Scorer {
                 } if clause.column == surface_column(dataset) => {
                     let scale = ((max - min) * SURFACE_SCALE).max(SURFACE_SCALE_M2_MIN);
                     let matcher = TermMatcher::Number {
-                        target: (min + max) / 2.0,
-                        decay: decay(scale),
+                        target: min / 2.0 + max / 2.0,
+                        scale,
                     };
                     terms.push(Term {
                         weight: SURFACE_WEIGHT,
@@ -115,7 +119,7 @@ impl Scorer {
                     let matcher = TermMatcher::Pin {
                         lat: *lat,
                         lon: *lon,
-                        decay: decay(radius_m * PLACE_SCALE),
+                        scale: radius_m * PLACE_SCALE,
                     };
                     terms.push(Term {
                         weight: PLACE_WEIGHT,
@@ -200,11 +204,11 @@ fn matcher(measure: Measure, goal: &TargetValue) -> Option<TermMatcher> {
     Some(match (measure, goal) {
         (Measure::Number { scale }, TargetValue::Number(target)) => TermMatcher::Number {
             target: *target,
-            decay: decay(scale),
+            scale,
         },
         (Measure::Share { share }, TargetValue::Number(target)) => TermMatcher::Number {
             target: *target,
-            decay: decay(share * target.abs().max(1.0)),
+            scale: share * target.abs().max(1.0),
         },
         (Measure::Class, TargetValue::Text(class)) => TermMatcher::Class {
             rank: class_rank(class)?,
@@ -224,9 +228,8 @@ impl TermMatcher {
     /// value.
     fn lost_to_error(&self, share: f64) -> f64 {
         match self {
-            Self::Number { target, decay } => {
-                let distance = target * share / (1.0 - share);
-                1.0 - (-distance * distance * decay).exp()
+            Self::Number { target, scale } => {
+                1.0 - similarity(target * share / (1.0 - share), *scale)
             }
             _ => 0.0,
         }
@@ -258,17 +261,16 @@ impl Term {
     fn add(&self, columns: &[Option<ArrayRef>], rows: &[usize], sums: &mut [f64]) {
         let number = |nth: usize| columns.get(nth).and_then(Option::as_ref).map(as_numbers);
         match &self.matcher {
-            TermMatcher::Number { target, decay } => match number(0).flatten() {
+            TermMatcher::Number { target, scale } => match number(0).flatten() {
                 Some(values) => self.each(rows, sums, |row| {
                     if values.is_null(row) {
                         return NEUTRAL;
                     }
-                    let distance = values.value(row) - target;
-                    (-distance * distance * decay).exp()
+                    similarity(values.value(row) - target, *scale)
                 }),
                 None => self.each(rows, sums, |_| NEUTRAL),
             },
-            TermMatcher::Pin { lat, lon, decay } => {
+            TermMatcher::Pin { lat, lon, scale } => {
                 match (number(0).flatten(), number(1).flatten()) {
                     (Some(lats), Some(lons)) => self.each(rows, sums, |row| {
                         if lats.is_null(row) || lons.is_null(row) {
@@ -276,7 +278,7 @@ impl Term {
                         }
                         let distance =
                             planar_distance_m(*lat, *lon, lats.value(row), lons.value(row));
-                        (-distance * distance * decay).exp()
+                        similarity(distance, *scale)
                     }),
                     _ => self.each(rows, sums, |_| NEUTRAL),
                 }

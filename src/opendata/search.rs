@@ -12,6 +12,9 @@ use toise_engine::{Engine, Error};
 
 impl OpenData {
     /// Runs a search. CPU-bound, on the calling thread and its rayon pool.
+    ///
+    /// # Errors
+    /// A table cannot be read, or [`Error::RowsChanged`].
     pub fn search(
         &self,
         dataset: Dataset,
@@ -19,6 +22,7 @@ impl OpenData {
     ) -> Result<SearchAnswer, Error> {
         let schema = dataset.schema();
         let view = self.engine().view(schema)?;
+        refuse_moved_rows(&view, request)?;
         if let Some(answer) = by_id_alone(&view, request)? {
             return Ok(answer);
         }
@@ -28,9 +32,28 @@ impl OpenData {
         let value = |last: &Hit| sort_value(self.engine(), &view, request.sort_by, last);
         Ok(SearchAnswer {
             records: view.records(&rows)?,
-            next: page.next(None, value)?,
+            next: page.next(Some(view.snapshot().sequence), value)?,
             total: page.total,
         })
+    }
+}
+
+/// Refuses a page if rows were corrected since the version that the previous page was read from: a row whose sort value
+/// changed may be on both pages or on none. Rows in the order of their identifiers do not move, and rows that were added
+/// or removed in the meantime do not matter.
+fn refuse_moved_rows(view: &TableView, request: &DatasetSearchRequest) -> Result<(), Error> {
+    let former = request.after.as_ref().and_then(|after| after.state);
+    let Some(version) = former.filter(|_| request.sort_by != view.schema().id) else {
+        return Ok(());
+    };
+    let current = view.snapshot().sequence;
+    // A later version than the current one is of a table that was restored from a backup.
+    let may_have_moved =
+        version > current || (version < current && view.has_corrections_since(version)?);
+    if may_have_moved {
+        Err(Error::RowsChanged)
+    } else {
+        Ok(())
     }
 }
 

@@ -383,7 +383,7 @@ impl Walker {
 /// Returns the value of a microdata property: the attribute that holds it for this element, otherwise the text of the
 /// element.
 fn value_of(element: ElementRef<'_>) -> String {
-    let told = element
+    let value = element
         .attr("content")
         .or_else(|| match element.value().name() {
             "a" | "area" | "link" => element.attr("href"),
@@ -392,8 +392,8 @@ fn value_of(element: ElementRef<'_>) -> String {
             "data" | "meter" => element.attr("value"),
             _ => None,
         });
-    match told {
-        Some(told) => told[..told.floor_char_boundary(VALUE_BYTES_MAX)].to_owned(),
+    match value {
+        Some(value) => value[..value.floor_char_boundary(VALUE_BYTES_MAX)].to_owned(),
         None => text_of(element),
     }
 }

@@ -96,7 +96,7 @@ const WALL_SOURCES: [&str; 9] = [
 ];
 /// Maximum length of the text of a bot wall, bytes.
 const WALL_TEXT_BYTES_MAX: usize = 1_200;
-/// Maximum length of the text of a login page, bytes; a longer page has a login form besides its content.
+/// Maximum length of the text of a login page, bytes; a longer page has content in addition to its login form.
 const LOGIN_TEXT_BYTES_MAX: usize = 3_000;
 /// Phrases in titles and headings of lists of listings and of the front pages of agencies.
 const LISTS: [&str; 41] = [

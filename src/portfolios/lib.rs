@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod checksum;
 mod error;
 mod files;
 mod homes;
@@ -24,8 +25,9 @@ mod tests;
 mod valuation;
 mod worker;
 
+pub use checksum::verify;
 pub use error::{Error, Result};
-pub use files::FOLDER;
+pub use files::{CHECKSUM, FOLDER};
 pub use homes::HomeFault;
 pub use limits::{
     FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, NAME_CHARS_MAX, NAME_RULE,

@@ -11,6 +11,7 @@ use toise_accounts::ledger::{self, LedgerEntry};
 use toise_alerts::portfolio as receivers;
 use toise_base::clock::iso;
 use toise_contract::Fault;
+use toise_store::columns::{moment, uuid};
 use toise_store::{self as store, Store};
 
 /// Columns in the order that [`read`] reads.
@@ -110,21 +111,6 @@ impl Portfolio {
         }
         answer
     }
-}
-
-fn moment(ms: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_millis(ms).unwrap_or_default()
-}
-
-fn uuid(row: &Row<'_>, index: usize) -> rusqlite::Result<Uuid> {
-    let text: String = row.get(index)?;
-    Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            index,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
-    })
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Portfolio> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use crate::checksum::{self, remove_portfolio};
 use crate::error::{Error, Result};
 use crate::files::{FOLDER, HOMES};
 use crate::homes::{self, HomeFault};
@@ -14,7 +15,6 @@ use crate::limits::{NAME_CHARS_MAX, NAME_RULE};
 use crate::record::{self, Portfolio, PortfolioOptions};
 use toise_base::clock::Clock;
 use toise_base::durable::sync_folder;
-use toise_base::missing::remove_folder;
 use toise_contract::Fault;
 use toise_store::Store;
 use toise_store::leader::{Inbox, Notifier, inbox};
@@ -86,7 +86,7 @@ impl Portfolios {
         fs::create_dir_all(&folder)?;
         let stored =
             homes::receive(file, &folder.join(HOMES), now.date_naive()).and_then(|received| {
-                sync_folder(&folder)?;
+                checksum::write(&folder)?;
                 sync_folder(&self.folder)?;
                 let put = record::put(
                     &self.store,
@@ -101,12 +101,12 @@ impl Portfolios {
         let (received, (portfolio, former)) = match stored {
             Ok(stored) => stored,
             Err(error) => {
-                remove_folder(&folder)?;
+                remove_portfolio(&folder)?;
                 return Err(error);
             }
         };
         if let Some(former) = former {
-            remove_folder(&self.folder_of(former))?;
+            remove_portfolio(&self.folder_of(former))?;
         }
         self.notifier.notify(());
         Ok(StoredPortfolio {
@@ -140,7 +140,7 @@ impl Portfolios {
     pub fn delete(&self, account: Uuid, name: &str) -> Result<()> {
         let now_ms = self.clock.now().timestamp_millis();
         let id = record::delete(&self.store, account, name, now_ms)?.ok_or(Error::NotFound)?;
-        Ok(remove_folder(&self.folder_of(id))?)
+        Ok(remove_portfolio(&self.folder_of(id))?)
     }
 
     pub(super) fn folder_of(&self, id: Uuid) -> PathBuf {

@@ -11,7 +11,7 @@ use super::homes::{receive, with_rows};
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
 use super::valuation::kept;
-use super::{Error, FOLDER, PortfolioOptions, Portfolios, record};
+use super::{Error, FOLDER, PortfolioOptions, Portfolios, record, verify};
 use serde_json::json;
 use toise_accounts::account;
 use toise_alerts::AlertRegistry;
@@ -300,6 +300,36 @@ fn a_street_that_is_not_read_is_a_warning() {
     assert!(warnings("key,type,surface_m2,street,postcode,city", row).is_empty());
     let placed = "a,flat,50,12 avenue Foch,2.37,48.86";
     assert!(warnings("key,type,surface_m2,Rue du bien,longitude,latitude", placed).is_empty());
+}
+
+#[test]
+fn damaged_and_lost_homes_are_noticed() {
+    let (folder, portfolios, account) = portfolios();
+    let data = folder.path();
+    let homes = ["one", "other"].map(|name| {
+        let file = portfolios.draft().unwrap();
+        let homes = "key,type,surface_m2,longitude,latitude\na,flat,50,2.37,48.86\n";
+        fs::write(file.path(), homes).unwrap();
+        let options = PortfolioOptions::default();
+        portfolios.put(account, name, file.path(), options).unwrap();
+        let id = portfolios.get(account, name).unwrap().id;
+        portfolios.folder_of(id).join("homes.parquet")
+    });
+    // Homes of an earlier version, and a draft.
+    fs::create_dir(data.join(FOLDER).join("former")).unwrap();
+    let _draft = portfolios.draft().unwrap();
+    assert!(verify(data).is_empty());
+    let mut bytes = fs::read(&homes[0]).unwrap();
+    bytes[10] ^= 1;
+    fs::write(&homes[0], bytes).unwrap();
+    fs::remove_file(&homes[1]).unwrap();
+    let mut damaged: Vec<_> = verify(data).into_iter().map(|(file, _)| file).collect();
+    damaged.sort();
+    let mut expected = homes.to_vec();
+    expected.sort();
+    assert_eq!(damaged, expected);
+    portfolios.delete(account, "other").unwrap();
+    assert_eq!(verify(data).len(), 1);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
+use crate::checksum::remove_portfolio;
 use crate::error::{Error, Result};
 use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
@@ -26,7 +27,7 @@ use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
 use toise_base::formula::Formulas;
-use toise_base::missing::{optional, remove_folder};
+use toise_base::missing::optional;
 use toise_base::supervise::Supervisor;
 use toise_engine::{Engine, priority};
 use toise_estimate::live::LiveModel;
@@ -144,7 +145,7 @@ impl LeaderTask for PortfolioLoop {
 
     fn turn(&mut self, lease: &Lease) -> Result<()> {
         self.is_busy = false;
-        self.keep_up()?;
+        self.clean_up()?;
         let Some(mut open) = self.current.take() else {
             return self.choose(lease);
         };
@@ -351,8 +352,8 @@ impl PortfolioLoop {
         Ok(true)
     }
 
-    /// Deletes folders that do not belong to a portfolio, and lets what failed be tried again.
-    fn keep_up(&mut self) -> Result<()> {
+    /// Deletes folders that do not belong to a portfolio, and lets failed valuations be tried again.
+    fn clean_up(&mut self) -> Result<()> {
         let now = self.portfolios.clock.monotonic();
         if now < self.upkeep_at {
             return Ok(());
@@ -378,7 +379,7 @@ impl PortfolioLoop {
                     .store
                     .read(|connection| record::exists(connection, id))?
             {
-                remove_folder(&folder.path())?;
+                remove_portfolio(&folder.path())?;
             }
         }
         Ok(())

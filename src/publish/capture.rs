@@ -43,7 +43,7 @@ pub(crate) const LAYERS: &str = "layers";
 pub(crate) const LAYER_METADATA: &str = "layer.json";
 /// Folders that are published completely: contours, rules of portals, layers.
 const COMPANIONS: [&str; 3] = ["reference", "portals", LAYERS];
-/// Folders of models, indexes and layers, which have checksums of their own.
+/// Folders of models, indexes and layers, which have their own checksums.
 const DERIVED: [&str; 4] = [MODELS, ADDRESSES, TEXTS, LAYERS];
 /// Lock file in the data folder that a running publication holds.
 const LOCK_FILE: &str = "publish.lock";

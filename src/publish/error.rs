@@ -88,8 +88,8 @@ pub enum Error {
     /// The replica is already running.
     #[error("{}: another process is this replica; choose another --data folder", .0.display())]
     ReplicaRuns(PathBuf),
-    /// A folder with data of its own cannot become a replica.
-    #[error("{}: holds data that did not come from a publication; a replica needs a --data folder of its own", .0.display())]
+    /// A folder with its own data cannot become a replica.
+    #[error("{}: holds data that did not come from a publication; a replica needs a separate --data folder", .0.display())]
     OwnData(PathBuf),
     /// There is nothing to publish.
     #[error("{}: no data found: neither a store nor tables", .0.display())]

@@ -1,10 +1,9 @@
 //! The thread of a replica that follows publications.
 //!
 //! It checks for a new snapshot every second. A new snapshot is downloaded and installed next to the one in use; then
-//! the process that uses the data ([`User`]) switches to it in one step. A snapshot that cannot be used is refused with
-//! the name of its bad file, and the previous one stays in use.
+//! the process that uses the data ([`ReplicaUser`]) switches to it in one step. A snapshot that cannot be used is
+//! refused with the name of its bad file, and the previous one stays in use.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,7 +12,8 @@ use tokio::runtime::Handle;
 
 use crate::manifest::Manifest;
 use crate::replica::Replica;
-use toise_base::supervise::{Supervisor, Worker};
+use toise_base::supervise::{Pulse, Supervisor};
+use toise_base::watch::{Watcher, until_dropped};
 use toise_store::Store;
 
 /// Pause between two checks for a new snapshot.
@@ -27,7 +27,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// A user of the data of a replica, such as a server or a worker.
-pub trait User: Send + 'static {
+pub trait ReplicaUser: Send + 'static {
     /// Returns whether a snapshot is the one in use.
     fn uses(&self, installed: &Manifest) -> bool;
 
@@ -41,23 +41,7 @@ pub trait User: Send + 'static {
     fn after_turn(&mut self, _replica: &Replica, _store: &Store, _runtime: &Handle) {}
 }
 
-/// Follows publications until it is dropped.
-#[derive(Debug)]
-pub struct Following {
-    stop: Arc<AtomicBool>,
-    worker: Worker,
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.worker.release();
-        self.stop.store(true, Ordering::Relaxed);
-        self.worker.unpark();
-        self.worker.join_within(STOP_TIMEOUT);
-    }
-}
-
-/// Starts the thread.
+/// Starts the thread, which follows publications until the returned handle is dropped.
 ///
 /// # Errors
 /// The system cannot start a thread.
@@ -65,12 +49,10 @@ pub fn follow(
     supervisor: &Supervisor,
     mut replica: Replica,
     store: Store,
-    mut user: impl User,
+    mut user: impl ReplicaUser,
     runtime: Handle,
-) -> std::io::Result<Following> {
-    let stop = Arc::<AtomicBool>::default();
-    let stopped = Arc::clone(&stop);
-    let worker = supervisor.spawn("replica", move |pulse| {
+) -> std::io::Result<Watcher> {
+    let job = move |pulse: &Pulse, stopped: &AtomicBool| {
         let mut pause = POLL_EVERY;
         while !stopped.load(Ordering::Relaxed) {
             pulse.turn();
@@ -84,15 +66,15 @@ pub fn follow(
             user.after_turn(&replica, &store, &runtime);
             pulse.park_within(pause);
         }
-    })?;
-    Ok(Following { stop, worker })
+    };
+    until_dropped(supervisor, "replica", STOP_TIMEOUT, job)
 }
 
 /// Switches to the newest snapshot, if there is one.
 fn turn(
     replica: &mut Replica,
     store: &Store,
-    user: &mut impl User,
+    user: &mut impl ReplicaUser,
     runtime: &Handle,
 ) -> Result<(), Failure> {
     let news = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;

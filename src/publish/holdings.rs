@@ -178,7 +178,7 @@ impl RemoteSpans {
             let Some((path, (bytes, _))) = oldest else {
                 return;
             };
-            if let Err(error) = partial::punch(path) {
+            if let Err(error) = partial::release_disk_space(path) {
                 tracing::warn!(file = %path.display(), %error, "cannot free the space of a file");
             }
             total -= *bytes;

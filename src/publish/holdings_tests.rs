@@ -104,8 +104,8 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
     drop(replica);
 
     // With less space, the least recently fetched file becomes a hole again.
-    partial::punch(&rows).unwrap();
-    partial::punch(&ids).unwrap();
+    partial::release_disk_space(&rows).unwrap();
+    partial::release_disk_space(&ids).unwrap();
     let replica = open(data.path(), &remote, of(&[PARIS], 1)).await.unwrap();
     assert_eq!(read(data.path()).unwrap(), ROWS);
     assert_eq!(

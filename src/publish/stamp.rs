@@ -18,7 +18,7 @@ use toise_store::Store;
 /// # Errors
 /// Folder or store cannot be read.
 pub fn of(data: &Path, store: &Store) -> Result<String> {
-    let mut stamp = format!("{:?}", store.travelling_stamp()?);
+    let mut stamp = format!("{:?}", store.replicated_stamp()?);
     let tables = entries(&data.join(LAKE))?.into_iter();
     let snapshots = tables
         .filter(|name| name.starts_with('_'))

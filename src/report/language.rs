@@ -21,7 +21,7 @@ const UNIT_SPACE: char = '\u{a0}';
 
 impl Language {
     /// Returns the text of the language.
-    pub fn say<T>(self, french: T, english: T) -> T {
+    pub fn choose<T>(self, french: T, english: T) -> T {
         match self {
             Self::French => french,
             Self::English => english,
@@ -35,12 +35,12 @@ impl Language {
         let mut grouped = String::new();
         for (place, digit) in whole.chars().enumerate() {
             if place > 0 && (whole.len() - place).is_multiple_of(3) {
-                grouped.push(self.say(GROUP_SPACE, ','));
+                grouped.push(self.choose(GROUP_SPACE, ','));
             }
             grouped.push(digit);
         }
         if !fraction.is_empty() {
-            grouped.push(self.say(',', '.'));
+            grouped.push(self.choose(',', '.'));
             grouped.push_str(fraction);
         }
         let is_zero = text.chars().all(|char| matches!(char, '0' | '.'));
@@ -91,7 +91,7 @@ impl Language {
 
     /// Writes a day in figures.
     pub fn day(self, day: NaiveDate) -> String {
-        self.say(day.format("%d/%m/%Y"), day.format("%d %b %Y"))
+        self.choose(day.format("%d/%m/%Y"), day.format("%d %b %Y"))
             .to_string()
     }
 

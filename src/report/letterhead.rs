@@ -41,8 +41,8 @@ pub enum LogoFormat {
 }
 
 impl Logo {
-    /// Reads a picture and embeds it in a page, as a report does, so that a damaged one is refused. CPU-bound: decodes the
-    /// picture.
+    /// Reads a picture and embeds it in a page, as a report does, so that a damaged one is refused. CPU-bound: decodes
+    /// the picture.
     ///
     /// # Errors
     /// As for [`Logo::read`], or its pixels are damaged.

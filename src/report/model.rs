@@ -322,7 +322,7 @@ pub struct ReportSource {
     pub imported_at: String,
 }
 
-/// What the map of a report shows besides the comparables.
+/// What the map of a report shows in addition to the comparables.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Latitudes and longitudes of addresses, degrees.

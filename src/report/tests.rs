@@ -167,7 +167,7 @@ fn letterhead() -> Letterhead {
 #[test]
 fn the_largest_report_fits_on_two_pages_without_overlaps() {
     for language in [Language::French, Language::English] {
-        let document = content::say(&full(), language);
+        let document = content::write(&full(), language);
         let (pages, is_complete) = pdf::layout(&document, &letterhead(), "28 novembre 2026");
         assert!(is_complete, "{language:?}: the pages are too long");
         for page in &pages {
@@ -225,7 +225,7 @@ fn both_languages_say_the_value_and_every_section() {
             ],
         ),
     ] {
-        let document = content::say(&full(), language);
+        let document = content::write(&full(), language);
         let page = html::write(&document, &letterhead(), "day");
         for text in expected {
             assert!(page.contains(text), "{text:?} is not in the page");
@@ -240,7 +240,7 @@ fn texts_of_others_are_escaped() {
     report.home.address = Some("<img src=x onerror=alert(1)>".into());
     report.layers[0].name = "<b>".into();
     let page = html::write(
-        &content::say(&report, Language::English),
+        &content::write(&report, Language::English),
         &Letterhead {
             logo: None,
             text: "<i>".into(),
@@ -254,7 +254,7 @@ fn texts_of_others_are_escaped() {
 
 #[test]
 fn a_pdf_is_the_same_for_the_same_report() {
-    let document = content::say(&full(), Language::French);
+    let document = content::write(&full(), Language::French);
     let date = day(2026, 11);
     let write = || pdf::write(&document, &letterhead(), date, "15 novembre 2026").unwrap();
     let bytes = write();
@@ -281,7 +281,7 @@ fn a_report_of_an_unknown_place_says_so() {
         ..full()
     };
     let page = html::write(
-        &content::say(&report, Language::French),
+        &content::write(&report, Language::French),
         &Letterhead::default(),
         "jour",
     );

@@ -1,5 +1,5 @@
-//! Billing of calls: reserves quota for all protocols, and charges calls of Flight SQL. The pipeline of HTTP writes its own
-//! record of a call, because it also stores the response.
+//! Billing of calls: reserves quota for all protocols, and charges calls of Flight SQL. The pipeline of HTTP writes its
+//! own record of a call, because it also stores the response.
 
 use std::sync::Arc;
 

@@ -8,7 +8,8 @@ use toise_opendata::{
     Dataset, DatasetSearchRequest, MatchAnswer, MatchRequest, OpenData, SearchAnswer,
 };
 
-/// The error of a query. It is always an internal failure, because requests are validated first.
+/// The error of a query. It is an internal failure, because requests are validated first, or
+/// [`toise_engine::Error::RowsChanged`].
 pub type AnswerError = Box<dyn Error + Send + Sync>;
 
 /// Runs open-data queries: on the tables of the lake, or on rows in memory in tests.

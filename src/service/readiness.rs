@@ -1,6 +1,6 @@
-//! Whether the service accepts requests: its phase, its workers, and what keeps it from working.
+//! Determines whether the service accepts requests, from its phase, its workers and its obstacles.
 //!
-//! A check costs an uncontended lock and a look at each of about twenty workers.
+//! A check takes an uncontended lock and reads the state of about twenty workers.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Readiness {
     phase: Arc<AtomicU8>,
     /// What keeps the service from working, such as a full disk.
     obstacle: Arc<Mutex<Option<String>>>,
-    /// Tables of open data whose last refresh failed, in words.
+    /// Names of the open-data tables whose last refresh failed.
     not_refreshed: Arc<Mutex<Option<String>>>,
     supervisor: Supervisor,
 }
@@ -83,7 +83,7 @@ impl Readiness {
         self.obstacle().map(Cow::Owned)
     }
 
-    /// Returns the workers that wait for another process and which one, in words; `None` if all of them run here.
+    /// Describes the workers that wait for another process, and for which one; `None` if all workers run here.
     pub fn waits(&self) -> Option<String> {
         let waits = self.supervisor.waits().into_iter();
         let waits: Vec<String> = waits

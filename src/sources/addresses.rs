@@ -1,6 +1,8 @@
 //! Downloads addresses and named places of the national address base: two files per department, which together form one
 //! edition of the department.
 
+use std::collections::BTreeMap;
+
 use super::{Downloads, Error, FetchedSources, FileVersion, ImportInput, PublishedFiles, check};
 use toise_lake::Slice;
 use toise_net::Client;
@@ -65,13 +67,13 @@ pub async fn fetch(
     check(codes)?;
     let mut fetched = FetchedSources::default();
     for code in codes {
-        add_department(&mut fetched, downloads, base, code).await?;
+        add_department(&mut fetched, downloads, base, code, &BTreeMap::new()).await?;
     }
     Ok(fetched)
 }
 
-/// Downloads as [`fetch`] does, but skips departments with a damaged file, and stops when the source fails. Both are
-/// listed as failures.
+/// Downloads as [`fetch`] does, but skips departments with a damaged file, and stops when the source fails or no longer
+/// has one of the files that are `held`. All are listed as failures.
 ///
 /// # Errors
 /// An unknown department, or a file cannot be written.
@@ -79,11 +81,12 @@ pub async fn fetch_good(
     downloads: Downloads<'_>,
     base: &str,
     codes: &[String],
+    held: &BTreeMap<String, FileVersion>,
 ) -> Result<FetchedSources, Error> {
     check(codes)?;
     let mut fetched = FetchedSources::default();
     for code in codes {
-        match add_department(&mut fetched, downloads, base, code).await {
+        match add_department(&mut fetched, downloads, base, code, held).await {
             Ok(()) => {}
             Err(error) if error.is_of_file() => fetched.failures.push(error.to_string()),
             Err(error) if error.is_of_place() => {
@@ -102,6 +105,7 @@ async fn add_department(
     downloads: Downloads<'_>,
     base: &str,
     code: &str,
+    held: &BTreeMap<String, FileVersion>,
 ) -> Result<(), Error> {
     let mut found: Vec<(String, ImportInput, FileVersion)> = Vec::new();
     for file in files(code) {
@@ -114,7 +118,8 @@ async fn add_department(
         let taken = downloads.edition_file(&url, &path, BAN_BYTES_MAX, Some(vec![slice]));
         match taken.await {
             Ok((input, version)) => found.push((file, input, version)),
-            Err(error) if error.is_not_found() => {
+            // The other file would replace the rows of one that is held.
+            Err(error) if error.is_not_found() && !held.contains_key(&file) => {
                 fetched.notes.push(format!("{file} is not published"));
             }
             Err(error) => return Err(error),

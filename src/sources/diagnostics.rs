@@ -1,7 +1,7 @@
 //! Downloads energy diagnostics: a sequence of pages of the data-fair API, each with the URL of the next.
 //!
-//! A refresh asks for the diagnostics that changed since a given day ([`Since::Changed`]): a correction keeps the date
-//! of issue, and has a new date of last change.
+//! A refresh asks for the diagnostics that changed since a given day ([`DiagnosticRange::Changed`]): a correction keeps
+//! the date of issue, and has a new date of last change.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ const CHANGED: &str = "date_derniere_modification_dpe";
 
 /// Which diagnostics to download. Days are `yyyy-mm-dd`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Since {
+pub enum DiagnosticRange {
     /// All.
     #[default]
     Beginning,
@@ -75,7 +75,7 @@ pub async fn fetch(
     downloads: Downloads<'_>,
     base: &str,
     codes: &[String],
-    since: &Since,
+    since: &DiagnosticRange,
 ) -> Result<FetchedSources, Error> {
     check(codes)?;
     let base = base.trim_end_matches('/');
@@ -171,7 +171,12 @@ pub async fn survey(client: &Client, base: &str, code: &str) -> Result<Survey, E
         ("select", CHANGED),
         ("sort", &format!("-{CHANGED}")),
     ];
-    let url = lines(base, &[code.to_owned()], &Since::Beginning, &parameters);
+    let url = lines(
+        base,
+        &[code.to_owned()],
+        &DiagnosticRange::Beginning,
+        &parameters,
+    );
     let page = page(client, &url, SURVEY_BYTES_MAX).await?;
     let latest = page.results.into_iter().next();
     Ok(Survey {
@@ -188,7 +193,7 @@ pub async fn count(
     client: &Client,
     base: &str,
     codes: &[String],
-    since: &Since,
+    since: &DiagnosticRange,
 ) -> Result<u64, Error> {
     let base = base.trim_end_matches('/');
     let url = lines(base, codes, since, &[("size", "1"), ("select", NUMBER)]);
@@ -198,7 +203,7 @@ pub async fn count(
 /// Downloads the identifiers of all diagnostics of a department, about 30 bytes each.
 ///
 /// # Errors
-/// The source cannot be reached, or answers something else.
+/// The source cannot be reached, answers something else, or lists fewer diagnostics than it says it has.
 pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet<String>, Error> {
     let base = base.trim_end_matches('/');
     let size = PAGE_ROWS.to_string();
@@ -206,31 +211,45 @@ pub async fn numbers(client: &Client, base: &str, code: &str) -> Result<BTreeSet
     let mut next = Some(lines(
         base,
         &[code.to_owned()],
-        &Since::Beginning,
+        &DiagnosticRange::Beginning,
         &parameters,
     ));
-    let (mut numbers, mut pages) = (BTreeSet::new(), 0);
+    let (mut numbers, mut pages, mut listed) = (BTreeSet::new(), 0, 0);
     while let Some(url) = next.take().filter(|_| pages < PAGES_MAX) {
         let page = page(client, &url, PAGE_BYTES_MAX).await?;
+        listed += page.results.len() as u64;
         numbers.extend(page.results.into_iter().filter_map(|line| line.number));
         next = page.next.map(|next| on_base(base, &next));
         pages += 1;
+        // What an incomplete list lacks would count as withdrawn.
+        if next.is_none() && listed < page.total {
+            return Err(Error::Answer {
+                url,
+                expected: "the whole list of diagnostics",
+                reason: format!("it has {listed} of {}", page.total),
+            });
+        }
     }
     Ok(numbers)
 }
 
 /// Returns the URL of the `lines` of some departments.
-fn lines(base: &str, codes: &[String], since: &Since, parameters: &[(&str, &str)]) -> String {
+fn lines(
+    base: &str,
+    codes: &[String],
+    since: &DiagnosticRange,
+    parameters: &[(&str, &str)],
+) -> String {
     let mut conditions = Vec::new();
     if !codes.is_empty() {
         conditions.push(format!("code_departement_ban:({})", codes.join(" OR ")));
     }
     match since {
-        Since::Beginning => {}
-        Since::Established(day) => {
+        DiagnosticRange::Beginning => {}
+        DiagnosticRange::Established(day) => {
             conditions.push(format!("date_etablissement_dpe:[{day} TO *]"));
         }
-        Since::Changed(day) => conditions.push(format!("{CHANGED}:[{day} TO *]")),
+        DiagnosticRange::Changed(day) => conditions.push(format!("{CHANGED}:[{day} TO *]")),
     }
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(parameters);

@@ -195,7 +195,7 @@ pub struct Downloads<'a> {
     pub data: &'a Path,
     /// Progress bars on standard error.
     pub progress: Progress,
-    /// The current time, which dates files without a date of their own.
+    /// The current time, which becomes the date of files without one.
     pub now: DateTime<Utc>,
 }
 

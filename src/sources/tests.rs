@@ -1,12 +1,13 @@
 //! Tests of downloads from a local server that simulates failures of the official ones.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::Utc;
 
-use super::diagnostics::Since;
+use super::diagnostics::DiagnosticRange;
 use super::sales::SalesPlaces;
 use super::test_server::{Server, answer, client, gzip};
 use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
@@ -158,6 +159,32 @@ async fn both_files_of_a_department_are_one_edition_of_its_addresses() {
 }
 
 #[tokio::test]
+async fn a_held_file_of_addresses_that_is_gone_keeps_its_department_as_it_is() {
+    let sent = file();
+    let server = Server::start(move |head, _| {
+        if head.contains("/adresses-48") {
+            answer("200 OK", VERSION, sent.len(), &sent)
+        } else {
+            answer("404 Not Found", "", 0, b"")
+        }
+    })
+    .await;
+    let (data, client) = (tempfile::tempdir().unwrap(), client());
+    let downloads = downloads(&client, data.path());
+    let codes = ["48".to_owned()];
+    let mut held = BTreeMap::new();
+    let first = addresses::fetch_good(downloads, &server.base, &codes, &held).await;
+    let first = first.unwrap();
+    assert_eq!((first.inputs.len(), first.failures.len()), (1, 0));
+    let [_, places] = addresses::files("48");
+    held.insert(places, first.versions.values().next().unwrap().clone());
+    let later = addresses::fetch_good(downloads, &server.base, &codes, &held).await;
+    let later = later.unwrap();
+    assert!(later.inputs.is_empty() && later.versions.is_empty());
+    assert!(later.failures[0].contains("404"), "{:?}", later.failures);
+}
+
+#[tokio::test]
 async fn an_interrupted_paged_download_resumes_at_its_page() {
     let broken = Arc::new(Mutex::new(true));
     let switch = broken.clone();
@@ -181,7 +208,7 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let codes = ["48".to_owned()];
     let client = client();
     let downloads = downloads(&client, data.path());
-    let since = &Since::Established("2026-01-01".to_owned());
+    let since = &DiagnosticRange::Established("2026-01-01".to_owned());
     let first = diagnostics::fetch(downloads, &server.base, &codes, since).await;
     assert!(first.unwrap_err().to_string().contains("400"));
     *broken.lock().unwrap() = false;
@@ -195,6 +222,22 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let start = "GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+\
         date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D ";
     assert!(heads[0].starts_with(start), "{heads:?}");
+}
+
+#[tokio::test]
+async fn a_list_of_diagnostics_that_ends_early_is_refused() {
+    let server = Server::start(|head, _| {
+        let total = if head.contains("%2848%29") { 2 } else { 1 };
+        let body = format!(r#"{{"total":{total},"results":[{{"numero_dpe":"A"}}]}}"#);
+        let headers = "content-type: application/json\r\n";
+        answer("200 OK", headers, body.len(), body.as_bytes())
+    })
+    .await;
+    let client = client();
+    let numbers = async |code: &str| diagnostics::numbers(&client, &server.base, code).await;
+    assert_eq!(numbers("75").await.unwrap().len(), 1);
+    let refused = numbers("48").await.unwrap_err().to_string();
+    assert!(refused.contains("1 of 2"), "{refused}");
 }
 
 #[tokio::test]

@@ -45,9 +45,9 @@ pub struct Caller {
     pub protocol: Protocol,
 }
 
-/// How a query ended.
+/// The end of a query, as the audit log records it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct QueryEnding {
     /// `finished`, `failed`, `refused`, `cancelled`, or `limit:` and the name of the limit.
     pub outcome: String,
     /// The error, if there was one.
@@ -80,7 +80,7 @@ pub struct AuditEntry {
     /// The versions of the tables it read; empty if it ended before its tables were opened.
     pub snapshots: String,
     /// How it ended; `None` while it runs, or if the process ended first.
-    pub ending: Option<Ending>,
+    pub ending: Option<QueryEnding>,
 }
 
 /// The audit log. Cheap to clone.
@@ -147,7 +147,7 @@ impl AuditLog {
         &self,
         request_id: Uuid,
         snapshots: String,
-        ending: Ending,
+        ending: QueryEnding,
     ) -> store::Result<()> {
         let error = ending.error.map(|error| cut(&error, ERROR_CHARS_MAX));
         let update = move |transaction: &Transaction<'_>| -> store::Result<()> {
@@ -200,7 +200,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
     let outcome: Option<String> = row.get(8)?;
     let ending = match outcome {
         None => None,
-        Some(outcome) => Some(Ending {
+        Some(outcome) => Some(QueryEnding {
             outcome,
             error: row.get(9)?,
             rows: count(10)?,

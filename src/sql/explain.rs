@@ -55,7 +55,6 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         // The engine refuses some expressions late and with an internal error, such as comparisons of types that have
         // no order and patterns that do not compile. The query causes these errors, not the service.
         DataFusionError::Internal(message) => {
-            tracing::warn!(error = %message, "the engine failed on a query");
             format!("the engine cannot compute this: {}", plain(message))
         }
         _ if let Some(fault) = pattern_fault(&error) => fault,
@@ -79,7 +78,7 @@ fn pattern_fault(error: &DataFusionError) -> Option<String> {
 }
 
 /// Returns whether an error is a failure of the service or its files.
-fn is_internal(error: &DataFusionError) -> bool {
+pub(crate) fn is_internal(error: &DataFusionError) -> bool {
     matches!(
         error,
         DataFusionError::IoError(_)
@@ -141,7 +140,7 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
         ),
     };
     SqlError::Invalid {
-        message,
+        message: cut(&message),
         position: position.or_else(|| text::position_of(sql, &name)),
     }
 }
@@ -162,22 +161,24 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
         let table = name.rsplit('.').next().unwrap_or(name);
         let tables = known.tables.join(", ");
         return SqlError::Invalid {
-            message: format!("there is no table {table:?}; the tables are {tables}"),
+            message: cut(&format!(
+                "there is no table {table:?}; the tables are {tables}"
+            )),
             position: position.or_else(|| text::position_of(sql, table)),
         };
     }
     if let Some(name) = between(message, "Invalid function '", "'") {
         let near = nearest(name, known.functions.iter().cloned(), SUGGESTED_MAX);
         return SqlError::Invalid {
-            message: format!(
+            message: cut(&format!(
                 "there is no function {name:?}; there is {}",
                 near.join(", ")
-            ),
+            )),
             position: position.or_else(|| text::position_of(sql, name)),
         };
     }
     if let Some((_, refused)) = message.split_once(" not supported: ") {
-        return SqlError::ReadOnly(refused.to_owned());
+        return SqlError::ReadOnly(cut(refused));
     }
     SqlError::Invalid {
         message: cut(&message.replace("\n\t", " ")),

@@ -20,7 +20,7 @@ use crate::limits::{Limit, QueryLimits};
 use crate::process::Launch;
 use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
-use crate::process::query::{Arrived, Callee, QueryText, RemoteQuery, Task};
+use crate::process::query::{CallHandler, Permits, ProcessMessage, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
 use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
@@ -186,15 +186,15 @@ impl SqlService {
         let (sender, pieces) = mpsc::channel(PIECES_WAITING_MAX);
         let service = self.clone();
         let task = handle.spawn(async move {
-            let mut passing = Passing {
+            let mut results = ResultSender {
                 opened: Some(opened_sender),
                 pieces: sender,
                 recording,
                 limits,
             };
-            let outcome = in_time(service.pass_rows(&request, &mut passing), time).await;
-            drop(permits);
-            passing.end(outcome).await;
+            let outcome = service.pass_rows(&request, &mut results, permits);
+            let outcome = in_time(outcome, time).await;
+            results.end(outcome).await;
         });
         let task = AbortOnDrop(task.abort_handle());
         let opened = opened_in_time(opened, time).await?;
@@ -214,9 +214,8 @@ impl SqlService {
         let (service, text) = (self.clone(), sql.to_owned());
         let handle = self.handle()?;
         let planning = handle.spawn(async move {
-            let _permits = permits;
             let time = (Instant::now() + limits.time_max, limits.time_max);
-            in_time(service.shape(&text), time).await
+            in_time(service.shape(&text, permits), time).await
         });
         let _stopped_with_caller = AbortOnDrop(planning.abort_handle());
         let shape = planning.await.map_err(SqlError::internal)?;
@@ -246,6 +245,7 @@ impl SqlService {
     async fn start_query(
         &self,
         text: QueryText<'_>,
+        permits: Permits,
         at_tables: impl FnOnce(String),
     ) -> Result<RemoteQuery, SqlError> {
         crate::text::check_length(text.sql)?;
@@ -256,39 +256,46 @@ impl SqlService {
         let opening = tokio::task::spawn_blocking(move || {
             let functions = (backend.tables.functions)().into_iter();
             let functions = functions.map(|function| (function.name().to_owned(), function));
-            let callee = Callee {
+            let handler = CallHandler {
                 functions: Arc::new(functions.collect::<HashMap<_, _>>()),
                 derived: backend.derived,
                 state: backend.state,
             };
-            Ok::<_, SqlError>((backend.tables.now(&sql)?, callee))
+            Ok::<_, SqlError>((backend.tables.now(&sql)?, handler))
         });
-        let (at, callee) = opening.await.map_err(SqlError::internal)??;
+        let (at, handler) = opening.await.map_err(SqlError::internal)??;
         at_tables(describe(&at.versions()));
         let process = self.0.pool.take(&self.handle()?).await;
         let process = process.map_err(SqlError::internal)?;
-        RemoteQuery::start(process, text, &at, state, callee).await
+        RemoteQuery::start(process, text, &at, state, handler, permits).await
     }
 
     /// Runs a query and passes its rows to the caller as they arrive.
-    async fn pass_rows(&self, request: &SqlRequest, passing: &mut Passing) -> Result<(), SqlError> {
+    async fn pass_rows(
+        &self,
+        request: &SqlRequest,
+        results: &mut ResultSender,
+        permits: Permits,
+    ) -> Result<(), SqlError> {
         let text = QueryText {
             sql: &request.sql,
             parameters: request.parameters.as_ref(),
-            limits: passing.limits,
+            limits: results.limits,
             task: Task::Rows(request.output),
         };
-        let snapshots = &mut passing.recording.snapshots;
-        let mut query = self.start_query(text, |at| *snapshots = at).await?;
+        let snapshots = &mut results.recording.snapshots;
+        let mut query = self
+            .start_query(text, permits, |at| *snapshots = at)
+            .await?;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
             match arrived {
-                Arrived::Opened(schema, is_distributed) => {
+                ProcessMessage::Opened(schema, is_distributed) => {
                     self.0.tallies.count_distributed(is_distributed);
-                    passing.open(schema)?;
+                    results.open(schema)?;
                 }
-                Arrived::Rows(pieces, rows) => passing.pass(pieces, rows).await?,
-                Arrived::Shape(_) | Arrived::Ended => {}
+                ProcessMessage::Rows(pieces, rows) => results.pass(pieces, rows).await?,
+                ProcessMessage::Shape(_) | ProcessMessage::Ended => {}
             }
             match rest {
                 Some(rest) => query = rest,
@@ -298,18 +305,18 @@ impl SqlService {
     }
 
     /// Plans a query.
-    async fn shape(&self, sql: &str) -> Result<QueryShape, SqlError> {
+    async fn shape(&self, sql: &str, permits: Permits) -> Result<QueryShape, SqlError> {
         let text = QueryText {
             sql,
             parameters: None,
             limits: self.0.limits,
             task: Task::Shape,
         };
-        let mut query = self.start_query(text, drop).await?;
+        let mut query = self.start_query(text, permits, drop).await?;
         let mut shape = None;
         loop {
             let (arrived, rest) = query.next(&self.0.pool).await?;
-            if let Arrived::Shape(found) = arrived {
+            if let ProcessMessage::Shape(found) = arrived {
                 shape = Some(found);
             }
             match rest {
@@ -332,12 +339,12 @@ impl SqlService {
         caller: Caller,
         (slots, concurrent_max): (&KeySlots, usize),
         limits: QueryLimits,
-    ) -> Result<impl Send + use<>, SqlError> {
+    ) -> Result<Permits, SqlError> {
         let slot = slots.acquire(caller.key_id, concurrent_max).await?;
         let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
         let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
         match tokio::time::timeout(WAIT_MAX, memory).await {
-            Ok(Ok(memory)) => Ok((slot, memory)),
+            Ok(Ok(memory)) => Ok(Arc::new((slot, memory))),
             _ => Err(SqlError::Overloaded),
         }
     }
@@ -354,15 +361,15 @@ async fn in_time<T>(
     }
 }
 
-/// A result on its way to the caller.
-struct Passing {
+/// Sends the result of a query to the caller, and counts it.
+struct ResultSender {
     opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
     pieces: mpsc::Sender<Result<Piece, SqlError>>,
     recording: Recording,
     limits: QueryLimits,
 }
 
-impl Passing {
+impl ResultSender {
     /// Sends the caller what is known before the first row.
     fn open(&mut self, schema: SchemaRef) -> Result<(), SqlError> {
         let opened = Opened {

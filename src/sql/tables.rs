@@ -14,7 +14,7 @@ use toise_engine::Engine;
 use toise_engine::session::{MergeOnReadTable, Session, TableVersion, unchanged_views};
 use toise_engine::view::TableView;
 use toise_layers::Layers;
-use toise_layers::table::tables as layer_tables;
+use toise_layers::table::{register_store, tables as layer_tables};
 use toise_listings::Listings;
 use toise_listings::search::projection::{self, sql_tables};
 
@@ -73,6 +73,7 @@ impl SqlTables {
             let registered = context.register_table(*name, Arc::clone(table));
             registered.map_err(SqlError::internal)?;
         }
+        register_store(&context, &self.layers).map_err(SqlError::internal)?;
         for (name, table) in layer_tables(&self.layers) {
             let registered = context.register_table(name, table);
             registered.map_err(SqlError::internal)?;

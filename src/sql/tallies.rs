@@ -7,7 +7,7 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 
 use crate::SqlError;
-use crate::audit::{AuditLog, Caller, Ending, Protocol};
+use crate::audit::{AuditLog, Caller, Protocol, QueryEnding};
 
 /// The protocols, in the order of the counts.
 const PROTOCOLS: [Protocol; 3] = [Protocol::Http, Protocol::Flight, Protocol::Mcp];
@@ -112,7 +112,7 @@ impl Recording {
         }
     }
 
-    fn ending(&mut self, outcome: Result<(), &SqlError>) -> Ending {
+    fn ending(&mut self, outcome: Result<(), &SqlError>) -> QueryEnding {
         self.has_ended = true;
         let (counted, written) = match outcome {
             Ok(()) => ("finished", "finished".to_owned()),
@@ -152,7 +152,7 @@ impl Recording {
         if let Some(place) = place {
             tallies.ended[protocol as usize][place].fetch_add(1, Ordering::Relaxed);
         }
-        Ending {
+        QueryEnding {
             outcome: written,
             error,
             rows: self.rows,

@@ -16,7 +16,7 @@ use super::flusher::Flusher;
 use super::functions;
 use super::master_key;
 use super::migrations::{self, Steps};
-use super::writer::{Patience, WriteQueue, WriterConnection};
+use super::writer::{QueueWait, WriteQueue, WriterConnection};
 use toise_base::supervise::Supervisor;
 
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
@@ -192,7 +192,7 @@ impl Database {
     ) -> std::result::Result<T, E> {
         let (reply, answer) = sync_channel(1);
         self.submit(
-            Patience::Blocks,
+            QueueWait::Allowed,
             Durability::Synced,
             change,
             move |outcome| {
@@ -214,7 +214,7 @@ impl Database {
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
     ) -> std::result::Result<T, E> {
         let (reply, answer) = oneshot::channel();
-        self.submit(Patience::Never, durability, change, move |outcome| {
+        self.submit(QueueWait::Never, durability, change, move |outcome| {
             // If the caller is gone, the result is dropped.
             let _ = reply.send(outcome);
         })?;
@@ -225,26 +225,24 @@ impl Database {
     /// thread of the database makes the call, so `done` must not block.
     fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        patience: Patience,
+        wait: QueueWait,
         durability: Durability,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
         done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
         let writer = &self.shared.writer;
         let Some(flusher) = self.shared.flusher.clone() else {
-            return writer.submit(patience, change, done);
+            return writer.submit(wait, change, done);
         };
-        writer.submit(patience, change, move |outcome| {
-            match (durability, outcome) {
-                (Durability::Synced, Ok(value)) => {
-                    flusher.then(move |flushed| done(flushed.map(|()| value).map_err(E::from)));
-                }
-                (Durability::Written, Ok(value)) => {
-                    done(Ok(value));
-                    flusher.request();
-                }
-                (_, Err(error)) => done(Err(error)),
+        writer.submit(wait, change, move |outcome| match (durability, outcome) {
+            (Durability::Synced, Ok(value)) => {
+                flusher.then(move |flushed| done(flushed.map(|()| value).map_err(E::from)));
             }
+            (Durability::Written, Ok(value)) => {
+                done(Ok(value));
+                flusher.request();
+            }
+            (_, Err(error)) => done(Err(error)),
         })
     }
 

@@ -30,7 +30,7 @@ pub enum Error {
     /// A file of a database has a second name, through which another process could write it.
     #[error(
         "{path} is hard-linked from another place, as after `cp -al`: two programs that write one file under two names \
-         destroy it. If no program has the database open, give this folder files of its own: for f in {database}*; do \
+         destroy it. If no program has the database open, give this folder separate files: for f in {database}*; do \
          cp -p \"$f\" \"$f.own\" && mv \"$f.own\" \"$f\"; done"
     )]
     Linked {

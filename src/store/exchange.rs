@@ -199,7 +199,7 @@ impl Store {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn travelling_stamp(&self) -> Result<[i64; 5]> {
+    pub fn replicated_stamp(&self) -> Result<[i64; 5]> {
         self.read(|connection| {
             connection.query_row(
                 "SELECT (SELECT count FROM key_changes), (SELECT count(*) FROM accounts),

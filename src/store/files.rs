@@ -128,7 +128,7 @@ impl DatabaseFiles {
             is_lost: AtomicBool::new(false),
             files: self,
         }
-        .seeing_log()
+        .with_log_as_found()
     }
 
     /// Examines the log for damage that SQLite would not report. Called before SQLite reads the log.
@@ -245,7 +245,7 @@ impl OpenFiles {
     }
 
     /// Remembers the log as it is at opening. It may contain the rest of an earlier run, which SQLite does not read.
-    fn seeing_log(self) -> Result<Self> {
+    fn with_log_as_found(self) -> Result<Self> {
         let found = self.read_log().map_err(Error::io(&self.files.log))?;
         *self.seen.lock() = found;
         Ok(self)

@@ -193,13 +193,13 @@ fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
     refused();
     insert(&store, "after").unwrap();
     for name in [FILE_NAME, LEDGER_FILE_NAME] {
-        give_its_own(&copy.join(name));
+        replace_with_copy(&copy.join(name));
     }
     // The two folders still share the logs.
     refused();
     for name in [FILE_NAME, LEDGER_FILE_NAME] {
         for suffix in ["-wal", "-shm"] {
-            give_its_own(&copy.join(format!("{name}{suffix}")));
+            replace_with_copy(&copy.join(format!("{name}{suffix}")));
         }
     }
     insert(&Store::open(&copy).unwrap(), "elsewhere").unwrap();
@@ -210,7 +210,7 @@ fn files_with_two_names_are_refused_until_each_folder_has_its_own() {
 }
 
 /// Replaces the file at a path with a copy of it.
-fn give_its_own(path: &Path) {
+fn replace_with_copy(path: &Path) {
     let own = path.with_extension("own");
     std::fs::copy(path, &own).unwrap();
     std::fs::rename(&own, path).unwrap();

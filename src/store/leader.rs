@@ -84,7 +84,7 @@ pub struct Pace {
     pub stop_timeout: Duration,
 }
 
-/// Name, store and pace of a leader.
+/// Name, store and timing of a leader.
 #[derive(Clone, Copy, Debug)]
 pub struct Post<'a> {
     /// Name of the thread and of the lease.

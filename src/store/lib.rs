@@ -1,7 +1,7 @@
 //! The store: small data that must never be wrong, in two SQLite files.
 //!
-//! The records of API calls have a file of their own, [`Store::ledger`]: a response waits until its row is on disk and
-//! must not wait for the adverts of another call. Everything else is in the other file, including everything that must
+//! The records of API calls have a separate file, [`Store::ledger`]: a response waits until its row is on disk and must
+//! not wait for the adverts of another call. Everything else is in the other file, including everything that must
 //! change in one transaction.
 //!
 //! Both use WAL mode, and a write is on disk when it returns: in the store because its commits sync
@@ -10,8 +10,9 @@
 //! pool and wait for neither. Several processes may open the files at once, such as a command while the server is
 //! running; SQLite's own lock orders their writes.
 //!
-//! File locks belong to the process: if any code of it closes another descriptor of a file, SQLite's locks on the file are
-//! lost. All access is therefore in `files.rs`. A write is acknowledged only while the files are still at their paths.
+//! File locks belong to the process: if any code of it closes another descriptor of a file, SQLite's locks on the file
+//! are lost. All access is therefore in `files.rs`. A write is acknowledged only while the files are still at their
+//! paths.
 //!
 //! Every call here except [`Database::write_async`] blocks its thread, so asynchronous callers use a blocking thread.
 //! There is one way to read, [`Database::read`], and one to write, [`Database::write`]; the others add a snapshot,
@@ -26,6 +27,7 @@ mod check;
 mod checkpoint;
 pub mod checksum;
 mod clear_guard;
+pub mod columns;
 mod connection;
 mod database;
 pub mod document;

@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 
 use super::audit::{self, Act, DONE};
 use super::error::{Error, Result};
-use super::sealing::{KEY_BYTES, SealingKey, Unopened};
+use super::sealing::{KEY_BYTES, SealError, SealingKey};
 use toise_base::clock::Clock;
 
 /// Name of the environment variable with the master key; `_FILE` and `_COMMAND` name where it is.
@@ -195,7 +195,7 @@ pub(super) fn unlock(
             let opened = previous.and_then(|key| key.open(&wrapped, WRAPPED).ok());
             let opened = opened.ok_or_else(|| {
                 Error::MasterKey(format!(
-                    "the master key is not that of this store; give the previous one in {VARIABLE}{PREVIOUS}"
+                    "the master key does not belong to this store; give the previous one in {VARIABLE}{PREVIOUS}"
                 ))
             })?;
             (opened, true)
@@ -261,7 +261,7 @@ pub(super) fn conceal_bytes(
     key: Option<&SealingKey>,
     bytes: Vec<u8>,
     place: &str,
-) -> std::result::Result<Vec<u8>, Unopened> {
+) -> std::result::Result<Vec<u8>, SealError> {
     let Some(key) = key else {
         return Ok(bytes);
     };

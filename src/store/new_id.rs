@@ -1,4 +1,4 @@
-//! Identifiers of the things that a call creates, so that a repeated call creates them only once.
+//! Identifiers of the objects that a call creates, so that a repeated call creates them only once.
 //!
 //! The response to a call under an idempotency key is in the ledger, and what the call created is in the store: two
 //! files, two commits. If a process ends between the two, something was created but no response is stored; the same
@@ -27,12 +27,12 @@ pub enum NewId {
     },
 }
 
-/// Whether the call still has to create something.
+/// Whether a call still has to create its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Nothing has this identifier: create it.
     New(Uuid),
-    /// An earlier try of the call created it, but was not answered.
+    /// An earlier attempt of the call created it, but got no response.
     Made(Uuid),
 }
 

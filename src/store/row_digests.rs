@@ -1,7 +1,7 @@
 //! The digest of all rows of a table, with which a check finds changes made on disk.
 //!
-//! Documents and stored responses have checksums of their own, which every read verifies ([`super::checksum`]). All
-//! other columns, such as the prices of an advert, the limits of a key or the charges of a ledger, are covered by this
+//! Documents and stored responses have their own checksums, which every read verifies ([`super::checksum`]). All other
+//! columns, such as the prices of an advert, the limits of a key or the charges of a ledger, are covered by this
 //! digest: the sum of the digests of a table's rows. Triggers update it in the transaction of each change, so that it
 //! costs no read. It shows that a table's rows differ from those that were written, but not which row is wrong.
 //!
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// Changes a row as a faulty disk would: no trigger sees it.
-    fn behind_its_back(connection: &Connection, sql: &str) {
+    fn change_without_triggers(connection: &Connection, sql: &str) {
         let restore = "SELECT group_concat(sql, ';') FROM sqlite_schema WHERE type = 'trigger'";
         let triggers: String = connection.query_row(restore, [], |row| row.get(0)).unwrap();
         let names = "SELECT group_concat('DROP TRIGGER ' || name, ';') FROM sqlite_schema WHERE type = 'trigger'";
@@ -238,7 +238,7 @@ mod tests {
                         INSERT INTO children VALUES (x'01', 1);";
             connection.execute_batch(rows).unwrap();
             assert_eq!(damaged(&connection).unwrap(), Vec::<String>::new());
-            behind_its_back(&connection, change);
+            change_without_triggers(&connection, change);
             let found = damaged(&connection).unwrap();
             assert!(
                 found.len() == 1 && found[0].starts_with(expected),

@@ -24,7 +24,7 @@ const ONLY_NONCE: [u8; NONCE_LEN] = [0; NONCE_LEN];
 /// A text that cannot be opened: it was sealed with another key or for another context, or is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a sealed text cannot be opened: another key sealed it, or it is damaged")]
-pub struct Unopened;
+pub struct SealError;
 
 /// A sealing key. Its debug text does not show it.
 #[derive(Clone)]
@@ -61,7 +61,7 @@ impl SealingKey {
     ///
     /// # Errors
     /// Never for texts of less than 64 GiB.
-    pub fn seal(&self, text: &[u8], context: &[u8]) -> Result<Vec<u8>, Unopened> {
+    pub fn seal(&self, text: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError> {
         let salt: [u8; SALT_BYTES] = rand::random();
         let mut sealed = text.to_vec();
         self.key_of_text(&salt)?
@@ -70,7 +70,7 @@ impl SealingKey {
                 Aad::from(context),
                 &mut sealed,
             )
-            .map_err(|_| Unopened)?;
+            .map_err(|_| SealError)?;
         Ok([&[FORMAT], &salt[..], &sealed].concat())
     }
 
@@ -78,25 +78,25 @@ impl SealingKey {
     ///
     /// # Errors
     /// Another key or context sealed it, or it is damaged.
-    pub fn open(&self, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, Unopened> {
-        let (format, rest) = sealed.split_first().ok_or(Unopened)?;
+    pub fn open(&self, sealed: &[u8], context: &[u8]) -> Result<Vec<u8>, SealError> {
+        let (format, rest) = sealed.split_first().ok_or(SealError)?;
         if *format != FORMAT {
-            return Err(Unopened);
+            return Err(SealError);
         }
-        let (salt, rest) = rest.split_first_chunk().ok_or(Unopened)?;
+        let (salt, rest) = rest.split_first_chunk().ok_or(SealError)?;
         let mut text = rest.to_vec();
         let nonce = Nonce::assume_unique_for_key(ONLY_NONCE);
         let key = self.key_of_text(salt)?;
         let opened = key.open_in_place(nonce, Aad::from(context), &mut text);
-        let length = opened.map_err(|_| Unopened)?.len();
+        let length = opened.map_err(|_| SealError)?.len();
         text.truncate(length);
         Ok(text)
     }
 
-    fn key_of_text(&self, salt: &[u8; SALT_BYTES]) -> Result<LessSafeKey, Unopened> {
+    fn key_of_text(&self, salt: &[u8; SALT_BYTES]) -> Result<LessSafeKey, SealError> {
         let info: [&[u8]; 1] = [salt];
         let derived = self.texts.expand(&info, &AES_256_GCM);
-        let derived = derived.map_err(|_| Unopened)?;
+        let derived = derived.map_err(|_| SealError)?;
         Ok(LessSafeKey::new(UnboundKey::from(derived)))
     }
 }
@@ -112,15 +112,15 @@ mod tests {
         let sealed = key.seal(b"whsec_secret", b"account 1").unwrap();
         assert!(!sealed.windows(6).any(|part| part == b"secret"));
         assert_eq!(key.open(&sealed, b"account 1").unwrap(), b"whsec_secret");
-        assert_eq!(key.open(&sealed, b"account 2"), Err(Unopened));
-        assert_eq!(other.open(&sealed, b"account 1"), Err(Unopened));
+        assert_eq!(key.open(&sealed, b"account 2"), Err(SealError));
+        assert_eq!(other.open(&sealed, b"account 1"), Err(SealError));
         for at in 0..sealed.len() {
             let mut damaged = sealed.clone();
             damaged[at] ^= 1;
-            assert_eq!(key.open(&damaged, b"account 1"), Err(Unopened));
+            assert_eq!(key.open(&damaged, b"account 1"), Err(SealError));
         }
         assert_ne!(sealed, key.seal(b"whsec_secret", b"account 1").unwrap());
-        assert_eq!(key.open(&sealed[..5], b"account 1"), Err(Unopened));
+        assert_eq!(key.open(&sealed[..5], b"account 1"), Err(SealError));
     }
 
     #[test]
@@ -137,6 +137,6 @@ mod tests {
         let seals = [(); 2].map(|()| key.seal(b"same", b"place").unwrap());
         assert_ne!(seals[0][..=SALT_BYTES], seals[1][..=SALT_BYTES]);
         let mixed = [&seals[0][..=SALT_BYTES], &seals[1][1 + SALT_BYTES..]].concat();
-        assert_eq!(key.open(&mixed, b"place"), Err(Unopened));
+        assert_eq!(key.open(&mixed, b"place"), Err(SealError));
     }
 }

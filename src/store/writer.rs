@@ -94,9 +94,9 @@ pub(super) type CommitListener = Box<dyn Fn() + Send>;
 
 /// Whether a caller may wait for room in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum QueueWait {
     /// It may wait, up to [`QUEUE_WAIT_MAX`].
-    Blocks,
+    Allowed,
     /// It may not wait, because its thread serves others.
     Never,
 }
@@ -161,7 +161,7 @@ impl WriteQueue {
     /// [`Error::Overloaded`] if too many changes are waiting, [`Error::Closed`] if the thread has ended.
     pub(super) fn submit<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        patience: Patience,
+        wait: QueueWait,
         change: impl FnOnce(&Transaction<'_>) -> std::result::Result<T, E> + Send + 'static,
         done: impl FnOnce(std::result::Result<T, E>) + Send + 'static,
     ) -> Result<()> {
@@ -178,7 +178,7 @@ impl WriteQueue {
                 Err(TrySendError::Full(refused)) => refused,
             };
             let since = *full_since.get_or_insert_with(Instant::now);
-            if patience == Patience::Never || since.elapsed() >= QUEUE_WAIT_MAX {
+            if wait == QueueWait::Never || since.elapsed() >= QUEUE_WAIT_MAX {
                 return Err(Error::Overloaded);
             }
             std::thread::sleep(QUEUE_RETRY_EVERY);

@@ -1,5 +1,5 @@
-//! Synthetic alerts, distributed like those that accounts save: seven in ten by code, a quarter by box or radius, the
-//! rest national.
+//! Synthetic alerts with a realistic mix: seven in ten filter by code, a quarter by box or radius, the rest are
+//! national.
 //!
 //! Communes are drawn in proportion to their inhabitants, and bounds are round numbers. National alerts are narrow,
 //! because a national alert on every flat would be useless. An alert depends only on the seed and its number.

@@ -5,9 +5,9 @@ use super::process;
 /// File descriptors reserved for tables, the store and other sockets.
 const DESCRIPTORS_RESERVED: u64 = 256;
 /// Connections that are accepted even if the limit on open files is very low.
-const CONNECTIONS_LEAST: u64 = 16;
+const CONNECTIONS_MIN: u64 = 16;
 /// Minimum of the limit on open files. With less, a server could fail to open its tables and store while it works.
-pub const DESCRIPTORS_MIN: u64 = DESCRIPTORS_RESERVED + CONNECTIONS_LEAST;
+pub const DESCRIPTORS_MIN: u64 = DESCRIPTORS_RESERVED + CONNECTIONS_MIN;
 
 /// Returns the maximum number of connections: `wanted`, or fewer if the limit on open files does not leave enough
 /// descriptors. With more, the service could neither accept a connection nor open a file.
@@ -20,7 +20,7 @@ fn allowed(wanted: usize, descriptors_max: Option<u64>) -> usize {
         return wanted;
     };
     let left = descriptors_max.saturating_sub(DESCRIPTORS_RESERVED);
-    let left = usize::try_from(left.max(CONNECTIONS_LEAST)).unwrap_or(wanted);
+    let left = usize::try_from(left.max(CONNECTIONS_MIN)).unwrap_or(wanted);
     wanted.min(left)
 }
 

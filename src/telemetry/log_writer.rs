@@ -25,7 +25,7 @@ const QUEUE_LINES_MAX: usize = 8_192;
 /// Maximum wait for lines to be written when the process ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between lines that report how many were left out.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,10 +159,10 @@ fn write_all(
     waiting: &Receiver<Message>,
     left_out: &AtomicU64,
 ) {
-    let mut told = 0;
-    let mut told_at = Instant::now();
+    let mut reported = 0;
+    let mut reported_at = Instant::now();
     loop {
-        match waiting.recv_timeout(TELL_EVERY) {
+        match waiting.recv_timeout(REPORT_INTERVAL) {
             Ok(Message::Line(line)) => {
                 if to.write_all(&line).is_err() {
                     left_out.fetch_add(1, Ordering::Relaxed);
@@ -176,10 +176,10 @@ fn write_all(
             Err(RecvTimeoutError::Disconnected) => return,
         }
         let now = left_out.load(Ordering::Relaxed);
-        if now > told && told_at.elapsed() >= TELL_EVERY {
-            told_at = Instant::now();
-            if to.write_all(&gap(now - told, format)).is_ok() {
-                told = now;
+        if now > reported && reported_at.elapsed() >= REPORT_INTERVAL {
+            reported_at = Instant::now();
+            if to.write_all(&gap(now - reported, format)).is_ok() {
+                reported = now;
             }
         }
     }

@@ -30,7 +30,7 @@ pub use error::Error;
 use hexagons::{Hexagons, MARGIN};
 use mercator::{TileId, units};
 pub use source::TileSource;
-use source::{Figure, SourceView, Spot};
+use source::{Figure, MapPoint, SourceView};
 use toise_base::clock::Clock;
 use toise_contract::filter::{Clause, ClauseTest, Filter, POSITION};
 use toise_engine::Engine;
@@ -247,7 +247,7 @@ impl Tiles {
                     }
                 },
             )?;
-            let mut points: Vec<Spot> = states.into_iter().flatten().collect();
+            let mut points: Vec<MapPoint> = states.into_iter().flatten().collect();
             points.sort_unstable_by_key(|spot| spot.row);
             points.truncate(POINTS_MAX);
             let ids = view.ids(source, &self.engine, &points)?;
@@ -311,7 +311,7 @@ fn hexagon_layer(hexagons: Hexagons, figure: Figure) -> Result<Vec<u8>, Error> {
 /// Encodes points with `id`, and with the figure if the row has one.
 fn point_layer(
     tile: TileId,
-    points: &[Spot],
+    points: &[MapPoint],
     ids: &[String],
     figure: Figure,
 ) -> Result<Vec<u8>, Error> {

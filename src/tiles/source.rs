@@ -73,7 +73,7 @@ impl Figure {
 
 /// A row on the map.
 #[derive(Clone, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct MapPoint {
     pub lat: f64,
     pub lon: f64,
     /// Its figure.
@@ -148,7 +148,7 @@ impl SourceView {
         filter: &Filter,
         interrupt: &Interrupt,
         start: impl Fn() -> S + Sync,
-        visit: impl Fn(&mut S, Spot) + Sync,
+        visit: impl Fn(&mut S, MapPoint) + Sync,
     ) -> Result<Vec<S>, Error> {
         let schema = source.schema();
         let predicate = Predicate::compile(schema, filter)?;
@@ -202,13 +202,13 @@ impl SourceView {
         &self,
         source: &TileSource,
         engine: &Engine,
-        spots: &[Spot],
+        spots: &[MapPoint],
     ) -> Result<Vec<String>, Error> {
         let schema = source.schema();
         let column = index_of(schema, schema.id)?;
         let mut read: Option<(usize, Arc<DecodedColumn>)> = None;
         let mut ids = Vec::with_capacity(spots.len());
-        for Spot {
+        for MapPoint {
             row: (chunk, row), ..
         } in spots
         {
@@ -339,7 +339,7 @@ impl SpotColumns {
         chunk: usize,
         selected: &Selection,
         read: impl Fn(usize) -> Result<Arc<DecodedColumn>, Error>,
-        mut visit: impl FnMut(Spot),
+        mut visit: impl FnMut(MapPoint),
     ) -> Result<(), Error> {
         let [lat, lon] = [read(self.lat)?, read(self.lon)?];
         let figure = self.figure.reader(read(self.figure.number)?.values.clone());
@@ -348,7 +348,7 @@ impl SpotColumns {
             else {
                 return;
             };
-            visit(Spot {
+            visit(MapPoint {
                 lat,
                 lon,
                 figure: figure(row),

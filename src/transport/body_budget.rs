@@ -225,7 +225,7 @@ mod tests {
                 .is_none()
         );
         let mut file = answer(LONG_RESPONSE_BYTES);
-        file.extensions_mut().insert(coding::Unchanging);
+        file.extensions_mut().insert(coding::ConstantBody);
         assert!(lease_for(&file).unwrap().is_none());
         drop(held);
         assert_eq!(budget.held(), 0);

@@ -17,20 +17,20 @@ use warp::http::header::{
 use warp::http::{HeaderMap, Response};
 
 /// Minimum length of a body that is compressed, in bytes: shorter ones fit into one packet.
-const COMPRESSED_BYTES_LEAST: usize = 1_400;
+const COMPRESSED_BYTES_MIN: usize = 1_400;
 /// Minimum length of a body that is compressed on a blocking thread, in bytes; shorter ones take a fraction of a
 /// millisecond.
-const BLOCKING_BYTES_LEAST: usize = 32 << 10;
+const BLOCKING_BYTES_MIN: usize = 32 << 10;
 /// zstd level: higher ones save little on JSON and cost a lot.
 const ZSTD_LEVEL: i32 = 1;
 
-/// An extension of responses whose body never changes while the process lives.
+/// Marks a response whose body never changes while the process lives.
 #[derive(Clone, Copy, Debug)]
-pub struct Unchanging;
+pub struct ConstantBody;
 
 /// Returns whether the body of a response is permanently in memory.
 pub fn is_unchanging(response: &Response<Bytes>) -> bool {
-    response.extensions().get::<Unchanging>().is_some()
+    response.extensions().get::<ConstantBody>().is_some()
 }
 
 /// Compressed unchanging bodies, by their permanent address in memory; `None` if compression does not make the body
@@ -110,7 +110,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
     }
     let by = HeaderValue::from_name(ACCEPT_ENCODING);
     response.headers_mut().append(VARY, by);
-    if response.body().len() < COMPRESSED_BYTES_LEAST {
+    if response.body().len() < COMPRESSED_BYTES_MIN {
         return;
     }
     let Some(coding) = Coding::preferred(request) else {
@@ -135,7 +135,7 @@ pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
 /// Compresses a body; `None` if that fails or does not make it shorter.
 async fn packed(coding: Coding, body: Bytes) -> Option<Bytes> {
     let length = body.len();
-    let packed = if length < BLOCKING_BYTES_LEAST {
+    let packed = if length < BLOCKING_BYTES_MIN {
         coding.compress(&body).ok()
     } else {
         let packing = tokio::task::spawn_blocking(move || coding.compress(&body).ok());
@@ -220,7 +220,7 @@ mod tests {
             let mut response = Response::new(Bytes::from_static(&BODY));
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
-            response.extensions_mut().insert(Unchanging);
+            response.extensions_mut().insert(ConstantBody);
             compressed(&mut response, &accepting("gzip")).await;
             response.into_body()
         };

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::client_address::rate_key;
 
@@ -29,20 +29,8 @@ struct AddressState {
 pub struct AddressConnection {
     all: ConnectionsByAddress,
     address: IpAddr,
-    /// The requests that the address may still begin.
-    pub requests: AddressRequests,
-}
-
-/// Limits the running requests of an address. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct AddressRequests(Arc<Semaphore>);
-
-impl AddressRequests {
-    /// Waits until the address may run another request; the request counts as running while the returned value exists.
-    pub async fn begin(&self) -> Option<OwnedSemaphorePermit> {
-        // The semaphore is never closed; if it were, requests would run without a maximum.
-        Arc::clone(&self.0).acquire_owned().await.ok()
-    }
+    /// A permit for each request that the address may still begin; never closed.
+    pub requests: Arc<Semaphore>,
 }
 
 impl ConnectionsByAddress {
@@ -59,11 +47,10 @@ impl ConnectionsByAddress {
             return None;
         }
         state.connections += 1;
-        let requests = AddressRequests(Arc::clone(&state.requests));
         Some(AddressConnection {
             all: self.clone(),
             address,
-            requests,
+            requests: Arc::clone(&state.requests),
         })
     }
 }
@@ -91,13 +78,13 @@ mod tests {
         let (first, second, other) = (open("192.0.2.1"), open("192.0.2.1"), open("192.0.2.2"));
         let mut running = Vec::new();
         for _ in 0..REQUESTS_MAX {
-            running.push(first.requests.begin().await);
+            running.push(first.requests.acquire().await.unwrap());
         }
         let waiting = tokio::spawn({
-            let requests = second.requests.clone();
-            async move { requests.begin().await.is_some() }
+            let requests = Arc::clone(&second.requests);
+            async move { requests.acquire().await.is_ok() }
         });
-        assert!(other.requests.begin().await.is_some());
+        assert!(other.requests.acquire().await.is_ok());
         assert!(!waiting.is_finished());
         running.pop();
         assert!(waiting.await.unwrap());

@@ -25,7 +25,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::client_address::{Networks, PeerAddress};
 use super::connection::{Activity, TimedStream, Timeouts};
-use super::connections_by_address::{AddressRequests, ConnectionsByAddress};
+use super::connections_by_address::ConnectionsByAddress;
 use super::malformed;
 use super::tls::Tls;
 use toise_telemetry::{Metrics, Refusal};
@@ -135,7 +135,7 @@ pub async fn accept<S, B>(
         let counted = metrics.connection();
         let client = Client {
             peer,
-            requests: counted_address.as_ref().map(|it| it.requests.clone()),
+            requests: counted_address.as_ref().map(|it| Arc::clone(&it.requests)),
         };
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
         tokio::spawn(async move {
@@ -207,8 +207,8 @@ async fn tls_handshake(
 /// The client of a connection.
 struct Client {
     peer: IpAddr,
-    /// The limit on its running requests; `None` for a proxy, which carries many clients.
-    requests: Option<AddressRequests>,
+    /// A permit for each request that it may still begin; `None` for a proxy, which carries many clients.
+    requests: Option<Arc<Semaphore>>,
 }
 
 /// Serves one connection until it ends or times out.
@@ -238,7 +238,8 @@ async fn serve<T, S, B>(
             // Boxed, so that the task of a waiting connection is small.
             Box::pin(async move {
                 let permit = match requests {
-                    Some(requests) => requests.begin().await,
+                    // Never closed; if it were, requests would run without a maximum.
+                    Some(requests) => requests.acquire_owned().await.ok(),
                     None => None,
                 };
                 let response = service.call(request).await;

@@ -1,5 +1,5 @@
 //! TLS from PEM files: a certificate chain, its key and, if callers must show certificates, the authority that signs
-//! them. The files can be reloaded, so a renewed certificate needs no restart.
+//! those. The files can be reloaded, so a renewed certificate needs no restart.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_rustls::TlsAcceptor;
 /// Protocols offered, preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The reason why a certificate and key were rejected.
+/// Reasons why a certificate and its key are rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read, or contains no PEM of the expected kind.

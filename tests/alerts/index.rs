@@ -3,7 +3,7 @@
 use serde_json::json;
 use toise::alerts::percolate::index::{AlertIndex, AlertMatch, ROWS_MAX, Subscription};
 use toise::contract::filter::Filter;
-use toise::contract::listings::filters::{ListingKind, parse_search_query};
+use toise::contract::listings::filters::{ListingKind, ListingSearch, parse_search_query};
 use toise::contract::read::read;
 use toise::engine::batch::DecodedBatch;
 use toise::engine::predicate::Predicate;
@@ -49,6 +49,14 @@ fn filter(listing: ListingKind, draw: &mut Draw) -> Filter {
     parse_search_query(listing, &json!({ (listing.filter_key()): filter })).unwrap()
 }
 
+/// The search of an alert without texts.
+fn search(filter: &Filter) -> ListingSearch {
+    ListingSearch {
+        filter: filter.clone(),
+        ..ListingSearch::default()
+    }
+}
+
 /// The selections of the predicates of all alerts, evaluated one by one.
 fn plainly(
     listing: ListingKind,
@@ -58,11 +66,8 @@ fn plainly(
     let mut found = Vec::new();
     for (alert, filter) in alerts {
         let predicate = Predicate::compile(table(listing), filter).unwrap();
-        let rows = batch.mask(&predicate).unwrap();
-        found.extend(
-            rows.set_indices()
-                .map(|row| AlertMatch { row, alert: *alert }),
-        );
+        let rows = listings::selected(batch, &predicate).into_iter();
+        found.extend(rows.map(|row| AlertMatch { row, alert: *alert }));
     }
     found.sort_unstable();
     found
@@ -70,12 +75,12 @@ fn plainly(
 
 fn check(listing: ListingKind, seed: u64) {
     let mut draw = Draw::new(seed);
-    let mut index = AlertIndex::new(table(listing));
+    let mut index = AlertIndex::new(table(listing), None);
     let mut alerts: Vec<(i64, Filter)> = (0..400)
         .map(|alert| (alert, filter(listing, &mut draw)))
         .collect();
     for (alert, filter) in &alerts {
-        index.upsert(*alert, WANTS, filter).unwrap();
+        index.upsert(*alert, WANTS, &search(filter)).unwrap();
     }
     let mut matched = 0;
     for round in 0..12 {
@@ -92,7 +97,7 @@ fn check(listing: ListingKind, seed: u64) {
         }
         for (alert, own) in &mut alerts[..20] {
             *own = filter(listing, &mut draw);
-            index.upsert(*alert, WANTS, own).unwrap();
+            index.upsert(*alert, WANTS, &search(own)).unwrap();
         }
         assert_eq!(index.len(), alerts.len());
     }
@@ -117,6 +122,8 @@ fn alerts_on_adverts_are_found_by_what_they_cannot_match_without() {
 fn more_rows_than_a_word_has_bits_are_refused() {
     let mut draw = Draw::new(93);
     let batch = batch(ListingKind::Advert, ROWS_MAX + 1, &mut draw);
-    let error = AlertIndex::new(adverts()).matches(&batch).unwrap_err();
+    let error = AlertIndex::new(adverts(), None)
+        .matches(&batch)
+        .unwrap_err();
     assert!(error.to_string().contains("at most 128"), "{error}");
 }

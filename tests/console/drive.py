@@ -1,7 +1,7 @@
 """Drives the console of a demo in a real browser: drive.py CHROMIUM READY_JSON [FOLDER_FOR_SCREENSHOTS]
 
 Gets in by the demo's link, finds a sale, goes to a commune, values a home and asks what if, runs commands of the
-palette, makes an alert and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
+palette, makes alerts and sees a delivery arrive, compares the prices of two years, asks SQL by completed names and
 sees its rows on the map, reads an advert that tries to run a script, makes and revokes keys, imports a file of
 adverts and decides pairs as an operator, and is signed out when the key is revoked. A key with few scopes sees its
 screens and no refusal, and every key is first told what it may do. Layers are drawn on the map, and homes are searched
@@ -443,6 +443,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     title = results.get_by_role("heading", level=2).inner_text()
     page.reload()
     expect(results.get_by_role("heading", level=2)).to_have_text(title, timeout=WAIT_MS)
+    # What happened on its parcel has at least the sale itself.
+    results.get_by_text(re.compile("^What happened on parcel")).first.click()
+    happened = results.get_by_role("list", name=re.compile("^What happened on parcel"))
+    expect(happened.get_by_role("link", name=title).first).to_be_visible(timeout=WAIT_MS)
+    look(page, "record", faults)
     page.get_by_role("link", name="Estimate its value").click()
     value = page.get_by_role("region", name="Value")
     expect(value).to_contain_text("Estimated value", timeout=WAIT_MS)
@@ -574,6 +579,35 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
     page.reload()
     expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
+
+    # An alert on sales is made from the map, with its filters, and shows them and its matches, page by page.
+    page.goto(f"{address}/console/#/map?dataset=dvf&f.price_eur.max=300000")
+    page.get_by_role("link", name="Alert on this search").click()
+    expect(page.get_by_role("button", name="Price: ≤ €300,000")).to_be_visible(timeout=WAIT_MS)
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("already imported", timeout=WAIT_MS)
+    look(page, "new-alert-on-sales", faults)
+    page.get_by_label("Name").fill("Sales below 300,000")
+    page.get_by_label("Webhook address").fill(webhook)
+    page.get_by_role("button", name="Create").click()
+    alert = page.get_by_role("region", name="Sales below 300,000")
+    expect(alert).to_contain_text("Price: ≤ €300,000", timeout=WAIT_MS)
+    expect(alert).to_contain_text("Nothing has been sent yet")
+    expect(page.get_by_role("button", name=re.compile("Sales below 300,000.*active.*Recorded sales"))).to_be_visible()
+
+    def sales_of(route):
+        skip = int(urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query)["skip"][0])
+        sales = [{"id": f"sale-{nth}", "address": f"{nth} RUE DROITE"} for nth in range(skip, min(skip + 20, 25))]
+        return route.fulfill(json={"data": sales})
+
+    page.route("**/opendata/dvf/search/alerts/history/*", sales_of)
+    expect(alert.get_by_role("heading", name="Matches (20+)")).to_be_visible(timeout=WAIT_MS)
+    alert.get_by_role("button", name="More", exact=True).click()
+    expect(alert.get_by_role("heading", name="Matches (25)")).to_be_visible(timeout=WAIT_MS)
+    last = alert.get_by_role("link", name="24 Rue Droite")
+    expect(last).to_have_attribute("href", "#/map?dataset=dvf&record=sale-24")
+    expect(alert.get_by_role("button", name="More", exact=True)).to_have_count(0)
+    page.unroute_all(behavior="wait")
 
     # After the first hundred alerts of a kind, a button loads more; the alert of a link is shown before that.
     def alerts_of(route):
@@ -941,13 +975,21 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     changing.get_by_role("button", name="Save").click()
     expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
     expect(row.get_by_role("cell", name="9", exact=True)).to_be_visible()
-    # A quota that is left empty is none.
+    # A quota that is left empty is none. A new key gets the default, unless it is made without one.
     row.get_by_role("button", name="Change").click()
     expect(changing.get_by_label("Calls a month")).to_have_value("9")
     changing.get_by_label("Calls a month").fill("")
     changing.get_by_role("button", name="Save").click()
     expect(row.get_by_role("cell", name="∞", exact=True)).to_be_visible()
     expect(row.get_by_role("cell", name="7", exact=True)).to_be_visible()
+    desk.get_by_role("button", name="New key").click()
+    making.get_by_label("Name").fill("limitless")
+    making.get_by_role("checkbox", name="search").check()
+    making.get_by_role("checkbox", name="Unlimited calls a month").check()
+    expect(making.get_by_role("spinbutton", name="Calls a month")).to_be_disabled()
+    look(desk, "new-key", faults)
+    making.get_by_role("button", name="Create").click()
+    expect(desk.get_by_role("row", name="limitless").get_by_role("cell", name="∞", exact=True)).to_be_visible()
     look(desk, "keys", faults)
     row.get_by_role("button", name="Revoke").click()
     expect(row).to_contain_text("revoked")

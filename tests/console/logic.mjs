@@ -10,6 +10,7 @@ import { SALES_MIN, changeOf, changesOf, comparedQuarters, comparedYears, priced
 import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
+import { firstPages } from "../../src/console/pages.js";
 import { reasonOf } from "../../src/console/refusals.js";
 import { classesOf, csvOf, numericColumns, positionColumns, readRows, sortedBy, textOf } from "../../src/console/rows.js";
 import { completionsOf } from "../../src/console/sqlcompletion.js";
@@ -213,7 +214,7 @@ test("usual refusals have words, and others keep those of the service", () => {
   assert.equal(name(422, 10002, "location: no rents to estimate from: ingest adverts of homes to rent"), "error.rents");
   assert.equal(name(503, 10000, "no model to estimate with: train one"), "error.noModel");
   assert.equal(name(422, 10002, "filters.area: isochrones are not available here: the setting geocoding.isochrones names no service"), "error.noTravel");
-  assert.equal(name(503, 10000, "the upstream isochrone service gives no answer; retry after 10 s"), "error.travelSilent");
+  assert.equal(name(503, 10000, "the upstream isochrone service does not respond; retry after 10 s"), "error.travelSilent");
   assert.equal(reasonOf(500, 10000, "internal error (request 01a2-b)").values.request, "01a2-b");
   assert.equal(name(422, 10002, "query: line 2, column 7: no such column"), undefined);
   const words = readFileSync(new URL("../../src/console/words.js", import.meta.url), "utf8");
@@ -347,25 +348,44 @@ test("the page names every module that its first drawing needs, and waits for no
 });
 
 test("alerts are listed page by page until each kind has ended", async () => {
-  const counts = { properties: 250, adverts: 100 };
+  const counts = { properties: 250, adverts: 100, dvf: 1, dpe: 0 };
   const asked = [];
   const { fetch } = globalThis;
   globalThis.fetch = async (path) => {
     const { pathname, searchParams } = new URL(path, "http://here");
-    const [, kind] = /protected\/(\w+)\//.exec(pathname);
+    const [, kind] = /protected\/(?:opendata\/)?(\w+)\/search\/alerts\/all$/.exec(pathname);
     const skip = Number(searchParams.get("skip"));
     asked.push(`${kind} ${skip}`);
     return Response.json({ data: Array.from({ length: Math.min(100, counts[kind] - skip) }, (_, nth) => ({ alert_id: `${kind}-${skip + nth}` })) });
   };
   const { alertsOf } = await import("../../src/console/alertlist.js");
   const first = await alertsOf(1);
-  assert.deepEqual([first.alerts.length, first.hasMore], [200, true]);
+  assert.deepEqual([first.alerts.length, first.hasMore], [201, true]);
+  assert.deepEqual(first.alerts.at(-1), { alert_id: "dvf-0", kind: "dvf" }, "alerts on open data are among them");
   assert.deepEqual([first.alerts[0], first.alerts[100]], [{ alert_id: "properties-0", kind: "properties" }, { alert_id: "adverts-0", kind: "adverts" }]);
   asked.length = 0;
   const all = await alertsOf(4);
-  assert.deepEqual([all.alerts.length, new Set(all.alerts.map((one) => one.alert_id)).size, all.hasMore], [350, 350, false]);
-  assert.deepEqual(asked, ["properties 0", "adverts 0", "properties 100", "adverts 100", "properties 200"], "a kind that has ended is not asked again");
+  assert.deepEqual([all.alerts.length, new Set(all.alerts.map((one) => one.alert_id)).size, all.hasMore], [351, 351, false]);
+  assert.deepEqual(asked, ["properties 0", "adverts 0", "dvf 0", "dpe 0", "properties 100", "adverts 100", "properties 200"], "a kind that has ended is not asked again");
   globalThis.fetch = fetch;
+});
+
+test("a list is read page by page, and what arrives meanwhile is listed once", async () => {
+  const kept = Array.from({ length: 120 }, (_, nth) => 120 - nth);
+  const asked = [];
+  const ask = async (nth, last) => {
+    asked.push([nth, last]);
+    const page = kept.slice(nth * 50, nth * 50 + 50);
+    // An entry arrives after the first page, and pushes the others.
+    if (nth === 0) kept.unshift(121);
+    return page;
+  };
+  const id = (entry) => entry;
+  const two = await firstPages(2, 50, ask, id);
+  assert.deepEqual([two.entries.length, new Set(two.entries).size, two.hasMore], [99, 99, true]);
+  assert.deepEqual(asked, [[0, undefined], [1, 71]]);
+  const all = await firstPages(9, 50, async (nth) => kept.slice(nth * 50, nth * 50 + 50), id);
+  assert.deepEqual([all.entries, all.hasMore], [kept, false], "no page is asked for after the last one");
 });
 
 test("every finding about the data folder has French words", async () => {

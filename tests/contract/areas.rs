@@ -179,6 +179,39 @@ async fn an_alert_keeps_the_polygon_of_its_name() {
     );
 }
 
+#[tokio::test]
+async fn an_unknown_name_is_a_fault_of_its_own_alert_and_in_document_order() {
+    let service = super::alerts::service().await;
+    data(&service, Method::PUT, "areas/centre", &south()).await;
+    let alert = |name: &str| {
+        let place = json!({"locationCoordinate": {"location": {"area": name}}});
+        body(
+            ListingKind::Property,
+            &json!({"location": [place]}),
+            CREATED,
+        )
+    };
+    let many = json!({"alerts": [alert("centre"), alert("nord"), alert("centre")]});
+    let path = "properties/search/alerts/many";
+    let made = data(&service, Method::PUT, path, &many).await;
+    let outcomes = made["data"]["alerts"].as_array().unwrap();
+    for place in [0, 2] {
+        assert!(outcomes[place]["success"].is_string(), "{made}");
+    }
+    let message = outcomes[1]["failed"]["message"].as_str().unwrap();
+    let at = "alerts[1].search_query.filterProperty.location[0].locationCoordinate.location.area: ";
+    assert!(
+        message.starts_with(at) && message.contains("stored area"),
+        "{message}"
+    );
+    let filters = json!({"filters": {"postal_code": 48, "area": "nord"}});
+    let (status, message) = refused(&service, Method::POST, "opendata/dvf/search", &filters).await;
+    assert_eq!(
+        (status, message.as_str()),
+        (422, "filters.postal_code: must be a string")
+    );
+}
+
 /// The path of the answer to a question of the isochrone service.
 const REACHED: &str = "/isochrone?resource=bdtopo-valhalla&point=3.50000%2C44.52000&costType=time&costValue=900&\
     timeUnit=second&profile=car&direction=departure&crs=EPSG%3A4326&geometryFormat=geojson";
@@ -251,7 +284,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
     assert_eq!(
         (
             status,
-            message.contains("isochrone service gives no answer")
+            message.contains("isochrone service does not respond")
         ),
         (503, true),
         "{message}"

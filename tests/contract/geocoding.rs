@@ -136,6 +136,21 @@ async fn a_null_in_a_batch_is_an_absent_parameter() {
 }
 
 #[tokio::test]
+async fn a_whole_number_in_a_batch_may_have_a_fraction_of_zero() {
+    let service = Service::start().await;
+    let plain = json!({"operation": "search", "q": "Mende", "limit": 3, "autocomplete": 1, "postcode": 48000});
+    let written = json!({"operation": "search", "q": "Mende", "limit": 3.0, "autocomplete": 1.0, "postcode": 48000.0});
+    let half = json!({"operation": "search", "q": "Mende", "limit": 2.5});
+    let body = json!({"requests": [plain, written, half]});
+    let answer = service.post("/geocoding/batch", body.to_string()).await;
+    let answer: Value = answer.json().await.unwrap();
+    assert!(answer["data"][0]["features"].is_array(), "{answer}");
+    assert_eq!(answer["data"][0], answer["data"][1]);
+    let refused = answer["data"][2]["error"]["message"].as_str().unwrap();
+    assert!(refused.starts_with("requests[2].limit: "), "{refused}");
+}
+
+#[tokio::test]
 async fn a_key_without_the_scope_is_refused_and_calls_are_counted() {
     let service = Service::start().await;
     let other = service.key_with("search");

@@ -112,7 +112,7 @@ async fn an_only_source_that_fails_is_told() {
     let (status, code, message) = error_of(failed).await;
     assert_eq!((status, code), (503, 10000));
     assert!(
-        message.starts_with("the upstream geocoding service gives no answer"),
+        message.starts_with("the upstream geocoding service does not respond"),
         "{message}"
     );
     // Cached answers are still returned.

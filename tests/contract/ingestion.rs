@@ -149,6 +149,23 @@ async fn a_rejected_advert_has_an_error_in_its_place_and_the_rest_is_ingested() 
 }
 
 #[tokio::test]
+async fn an_area_or_a_layer_in_a_row_is_no_filter_and_rejects_this_row_alone() {
+    let fixture = IngestFixture::open().await;
+    let mut adverts = samples();
+    adverts[1]["location"]["area"] = json!("Centre");
+    adverts[2]["location"]["layer"] = json!({"name": "Centre"});
+    let taken = fixture.take(json!(adverts[..4])).await;
+    for (place, key) in [(1, "area"), (2, "layer")] {
+        let message = taken[place]["error"]["message"].as_str().unwrap();
+        let expected = format!("adverts[{place}].location.{key}: unknown field");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+    for place in [0, 3] {
+        assert_eq!(taken[place]["outcome"], "created");
+    }
+}
+
+#[tokio::test]
 async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     let fixture = IngestFixture::open().await;
     let mapped = |name: &str, rows: Value| {

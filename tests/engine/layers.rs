@@ -7,7 +7,6 @@ use toise::contract::filter::{Filter, resolve};
 use toise::engine::Budget;
 use toise::engine::cancellation::Interrupt;
 use toise::engine::predicate::{Predicate, filter_expr};
-use toise::engine::session::Session;
 use toise::lake::Lake;
 use toise::layers::Layers;
 use toise::opendata::request::parse_search;
@@ -16,6 +15,7 @@ use toise::opendata::{Dataset, OpenData};
 use crate::support::draw::Draw;
 use crate::support::layers::{self, Drawn};
 use crate::support::rows;
+use crate::support::sql::session_over;
 
 /// Layers and filters on each that are compared.
 const LAYERS: usize = 12;
@@ -45,7 +45,7 @@ async fn check(dataset: Dataset, seed: u64) {
     }
     let open_data = OpenData::open(data, Budget::default()).unwrap();
     let engine = open_data.engine();
-    let session = Session::open(engine, Vec::new()).unwrap();
+    let session = session_over(engine, Vec::new(), Vec::new()).unwrap();
     let positions: Vec<(f64, f64)> = records
         .iter()
         .filter_map(|record| {

@@ -18,7 +18,6 @@ use toise::engine::batch::DecodedBatch;
 use toise::engine::cancellation::Interrupt;
 use toise::engine::decoded::ZONE_ROWS;
 use toise::engine::predicate::{Predicate, filter_expr};
-use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::lake::schema::TableSchema;
 use toise::lake::{Lake, RowSink};
@@ -27,6 +26,7 @@ use toise::listings::properties::record_key::RecordKey;
 use toise::store::Store;
 
 use crate::support::draw::Draw;
+use crate::support::sql::session_over;
 use crate::support::{listings, reference_listings};
 
 /// Listings as in responses, and as columns.
@@ -117,7 +117,7 @@ impl Listings {
         let parsed = parse_search_query(self.listing, &query)
             .unwrap_or_else(|fault| panic!("{fault}: {filter}"));
         let predicate = Predicate::compile(self.schema, &parsed).unwrap();
-        let found: Vec<usize> = self.batch.mask(&predicate).unwrap().set_indices().collect();
+        let found = listings::selected(&self.batch, &predicate);
         let expected: Vec<usize> = (0..self.records.len())
             .filter(|row| reference_listings::matches(&self.records[*row], filter))
             .collect();
@@ -359,7 +359,7 @@ impl LakeListings {
 async fn check_in_lake(listing: ListingKind, seed: u64) {
     let mut draw = Draw::new(seed);
     let lake = LakeListings::new(listing, 1_500, &mut draw);
-    let session = Session::open(&lake.engine, Vec::new()).unwrap();
+    let session = session_over(&lake.engine, Vec::new(), Vec::new()).unwrap();
     for question in 0..60 {
         let filter = listings::filter(listing.filter_model(), &mut draw);
         let query = json!({ (listing.filter_key()): filter });
@@ -462,7 +462,7 @@ fn conditions_of_one_entry_hold_on_the_same_advert() {
         let query = json!({"filterProperty": {"adverts": adverts}});
         let filter = parse_search_query(ListingKind::Property, &query).unwrap();
         let predicate = Predicate::compile(properties(), &filter).unwrap();
-        batch.mask(&predicate).unwrap().set_indices().collect()
+        listings::selected(&batch, &predicate)
     };
     let both = |website: &str| json!({"source": {"website": website}, "isOnline": true});
     assert_eq!(found(json!([both("deux.example")])), [1]);

@@ -309,6 +309,34 @@ fn nothing_and_one_candidate_are_never_ambiguous() {
 }
 
 #[test]
+fn the_largest_numbers_are_bounds_and_targets_like_any_others() {
+    let sale = |id: &str, surface: f64, price: f64| {
+        let mut record = Record::new();
+        record.insert("id".into(), id.into());
+        record.insert("surface_m2".into(), json!(surface));
+        record.insert("price_eur".into(), json!(price));
+        record
+    };
+    let sales = vec![sale("a", 40.0, 1.0), sale("b", 60.0, 200_000.0)];
+    let table = Table::of(Dataset::Dvf, vec![sales]);
+    let scores = |body: Value| -> Vec<f64> {
+        let answer = table.matches(&body);
+        assert_eq!(answer.total, 2, "{body}");
+        answer.candidates.iter().map(|one| one.score).collect()
+    };
+    for most in [1e12, 1e200, f64::MAX] {
+        let range = json!({"filters": {"surface_m2": {"min": 0, "max": most}}});
+        assert_eq!(scores(range), [84.1, 84.1], "{most}");
+        let price = json!({"scoring_targets": {"price_eur": most}});
+        assert_eq!(scores(price), [0.0, 0.0], "{most}");
+    }
+    let all = json!({"filters": {"surface_m2": {"min": f64::MIN, "max": f64::MAX}}});
+    assert_eq!(scores(all), [100.0, 100.0]);
+    let high = json!({"filters": {"surface_m2": {"min": f64::MAX, "max": f64::MAX}}});
+    assert_eq!(table.matches(&high).total, 0);
+}
+
+#[test]
 fn a_sale_is_no_certain_match_if_an_error_in_the_price_explains_another() {
     let sale = |id: &str, price: f64| {
         let mut record = Record::new();

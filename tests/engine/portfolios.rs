@@ -11,7 +11,10 @@ use toise::base::progress::Progress;
 use toise::opendata::bulk::{BulkOptions, BulkReport, run};
 use toise::opendata::request::parse_match;
 use toise::opendata::{Dataset, OpenData, functions};
+use toise::sql::plan::plan;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
+
+use crate::support::sql::session_over;
 
 /// Records of the synthetic lake: it needs several communes, but not several row groups.
 const RECORDS: u64 = 6_000;
@@ -299,9 +302,8 @@ fn scores_agree(dataset: Dataset, place: &str, body: &Value, arguments: &str) {
     use arrow::array::AsArray;
     use arrow::datatypes::Float64Type;
     let (_folder, open_data) = lake(dataset);
-    let session =
-        toise::engine::session::Session::open(open_data.engine(), functions::scalar_functions())
-            .unwrap();
+    let functions = functions::scalar_functions();
+    let session = session_over(open_data.engine(), Vec::new(), functions).unwrap();
     let (name, id) = (dataset.name(), dataset.schema().id);
     let sql =
         format!("select {id}, {name}_match_score('{body}', {arguments}) from {name} where {place}");
@@ -309,7 +311,7 @@ fn scores_agree(dataset: Dataset, place: &str, body: &Value, arguments: &str) {
         .build()
         .unwrap();
     let batches = runtime
-        .block_on(async { session.query(&sql).await.unwrap().collect().await })
+        .block_on(async { plan(&session, &sql, None).await.unwrap().collect().await })
         .unwrap();
     let request = parse_match(dataset, body).unwrap();
     let answer = open_data.find_matches(dataset, &request).unwrap();

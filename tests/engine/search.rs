@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use datafusion::prelude::DataFrame;
 use serde_json::{Value, json};
 use toise::contract::cursor::{CursorKey, query_digest};
-use toise::engine::Budget;
 use toise::engine::predicate::filter_expr;
 use toise::engine::session::Session;
+use toise::engine::{Budget, Error};
 use toise::lake::Lake;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_search;
@@ -17,6 +17,7 @@ use crate::support::draw::Draw;
 use crate::support::filters::filters;
 use crate::support::reference;
 use crate::support::rows::{self, Record, id_of};
+use crate::support::sql::session_over;
 
 /// A lake with several runs, from imports of very different sizes, and its records.
 struct Table {
@@ -99,6 +100,53 @@ fn compare(table: &Table, body: &Value, pages_max: usize, page_sizes: &mut dyn F
     assert_eq!(place, expected.len(), "the pages of {body} end early");
 }
 
+#[test]
+fn a_page_after_a_correction_is_refused_unless_rows_are_sorted_by_identifier() {
+    for (dataset, corrected) in [
+        (Dataset::Dvf, "surface_m2"),
+        (Dataset::Dpe, "conso_5_usages_par_m2_ep"),
+    ] {
+        let mut draw = Draw::new(51);
+        let folder = tempfile::tempdir().unwrap();
+        let lake = Lake::open(folder.path()).unwrap();
+        let records = rows::records(dataset, 0, 60, &mut draw);
+        rows::import(&lake, dataset, &records, Vec::new());
+        let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
+        let refresh = || open_data.engine().refresh_now(dataset.schema()).unwrap();
+        let key = CursorKey::new([9; 32]);
+        let page = |sort_by: &str, cursor: Option<&str>| {
+            let body = json!({"sortBy": sort_by, "size": 10, "cursor": cursor});
+            let request = parse_search(dataset, &body, &key).unwrap();
+            let digest = query_digest(
+                dataset.name(),
+                &request.filter,
+                request.sort_by,
+                request.descending,
+            );
+            let answer = open_data.search(dataset, &request)?;
+            let next = answer.next.map(|next| key.encode(&next, &digest));
+            Ok::<String, Error>(next.unwrap())
+        };
+        let by_id = rows::id_column(dataset);
+        let sorted = [corrected, by_id];
+        let [value, id] = sorted.map(|sort_by| page(sort_by, None).unwrap());
+        let more = rows::records(dataset, 60, 20, &mut draw);
+        rows::import(&lake, dataset, &more, Vec::new());
+        refresh();
+        assert!(page(corrected, Some(value.as_str())).is_ok());
+        let mut record = records[0].clone();
+        record.insert(corrected.into(), json!(987_654.5));
+        let outcome = rows::import(&lake, dataset, &[record], Vec::new());
+        assert_eq!(outcome.replaced, 1);
+        refresh();
+        let refused = page(corrected, Some(value.as_str())).unwrap_err();
+        assert!(matches!(refused, Error::RowsChanged), "{refused}");
+        assert!(page(by_id, Some(id.as_str())).is_ok());
+        let value = page(corrected, None).unwrap();
+        assert!(page(corrected, Some(value.as_str())).is_ok());
+    }
+}
+
 async fn sql_count(session: &Session, table: &Table, body: &Value) -> usize {
     let request = parse_search(table.dataset, body, &CursorKey::new([9; 32])).unwrap();
     let schema = table.dataset.schema();
@@ -154,7 +202,7 @@ async fn sql_with_the_same_filter_counts_the_same_rows() {
     for (dataset, seed) in [(Dataset::Dvf, 21), (Dataset::Dpe, 22)] {
         let mut draw = Draw::new(seed);
         let table = Table::new(dataset, &[500, 150, 40], &mut draw);
-        let session = Session::open(table.open_data.engine(), Vec::new()).unwrap();
+        let session = session_over(table.open_data.engine(), Vec::new(), Vec::new()).unwrap();
         for _ in 0..25 {
             let body = json!({"filters": filters(dataset, &table.records, &mut draw)});
             let expected = table

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use toise::base::clock::Clock;
 use toise::contract::listings::filters::ListingKind;
 use toise::engine::Budget;
-use toise::engine::session::Session;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::table_of;
@@ -15,7 +14,7 @@ use toise::opendata::{Dataset, OpenData};
 use toise::store::Store;
 
 use crate::support::rows::{self, Record};
-use crate::support::sql::{answered, holds, session};
+use crate::support::sql::{answered, holds, session, session_over};
 
 /// Three sales near a pin, one far away and one without a position.
 fn sales() -> Vec<Record> {
@@ -49,7 +48,7 @@ fn sales_and_functions_answer_as_written_and_nothing_is_written_or_defined() {
     let lake = Lake::open(folder.path()).unwrap();
     rows::import(&lake, Dataset::Dvf, &sales(), Vec::new());
     let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
-    let session = Session::open(open_data.engine(), Vec::new()).unwrap();
+    let session = session_over(open_data.engine(), Vec::new(), Vec::new()).unwrap();
     let blocks = holds(&session, "geo_distance.slt") + holds(&session, "read_only.slt");
     assert!(blocks >= 20, "{blocks} blocks");
     // Refused statements have no effect.

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 use toise::base::formula::Formulas;
 use toise::base::progress::Progress;
-use toise::engine::session::Session;
 use toise::engine::{Budget, Engine};
 use toise::estimate::bulk::{self, BulkEstimateOptions, BulkEstimateReport};
 use toise::estimate::functions::scalar_functions;
@@ -19,7 +18,7 @@ use toise::transport::server::ServerLimits;
 
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};
-use crate::support::sql::answered;
+use crate::support::sql::{answered, session_over};
 use crate::support::{InMemoryTables, Service};
 
 /// Homes drawn.
@@ -179,7 +178,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
     // In SQL, with all arguments.
     let engine = Engine::open(data, &[dvf::schema()], Budget::default()).unwrap();
     let functions = scalar_functions(data, Adjustments::On, day.parse().unwrap());
-    let session = Session::open(&engine, functions).unwrap();
+    let session = session_over(&engine, Vec::new(), functions).unwrap();
     let table: Vec<String> = homes
         .iter()
         .map(|home| format!("({})", arguments(home)))

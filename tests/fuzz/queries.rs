@@ -8,29 +8,19 @@ use arrow_flight::FlightData;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use futures::{FutureExt, TryStreamExt, stream};
 use proptest::prelude::*;
-use serde_json::{Value, json};
-use toise::app::config::Config;
-use toise::base::clock::Clock;
-use toise::engine::{Budget, Engine};
+use serde_json::Value;
 use toise::flight::parameters as flight_parameters;
-use toise::layers::Layers;
-use toise::opendata::dvf;
 use toise::sql::SqlError;
-use toise::sql::audit::{AuditLog, Caller, Protocol};
 use toise::sql::parameters::{self, PARAMETERS_BYTES_MAX, from_json};
-use toise::sql::process::Launch;
 use toise::sql::request::{Output, SqlRequest};
-use toise::sql::service::{Backend, SqlService};
+use toise::sql::service::SqlService;
 use toise::sql::settings::SqlSettings;
-use toise::sql::tables::SqlTables;
 use toise::sql::text;
-use toise::store::Store;
 use tokio::runtime::Runtime;
-use uuid::Uuid;
 
 use super::mutation::{mutated, samples};
 use super::quick;
-use crate::support::process::executable;
+use crate::support::sql::{caller, small_service};
 
 /// A service over tables without rows.
 struct Asked {
@@ -41,53 +31,19 @@ struct Asked {
 
 static ASKED: LazyLock<Asked> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
-    let engine = Engine::open(folder.path(), &[dvf::schema()], Budget::default()).unwrap();
-    let tables = SqlTables {
-        engine: Arc::new(engine),
-        listings: None,
-        functions: Arc::new(Vec::new),
-        derived: Vec::new(),
-        layers: Layers::of(folder.path()),
-    };
-    let audit = AuditLog::new(Store::open(folder.path()).unwrap(), Clock::system(), 1);
     let settings = SqlSettings {
         time_s: 5,
         rows_max: 1_000,
         threads: 2,
         ..SqlSettings::default()
     };
-    let arguments = [
-        "--data".into(),
-        folder.path().as_os_str().to_owned(),
-        "sql-process".into(),
-    ];
-    let launch = Launch {
-        program: executable().into(),
-        arguments: arguments.to_vec(),
-        setup: json!({"config": Config::default(), "tables": ["dvf"]}),
-    };
-    let backend = Backend {
-        tables,
-        derived: Arc::new(|_, _, _| unreachable!()),
-        state: Arc::new(String::new),
-        launch,
-    };
-    let sql = SqlService::start(backend, &settings, 1_024, audit).unwrap();
+    let sql = small_service(folder.path(), Vec::new(), &settings);
     Asked {
         sql,
         runtime: Runtime::new().unwrap(),
         _folder: folder,
     }
 });
-
-fn caller() -> Caller {
-    Caller {
-        request_id: Uuid::now_v7(),
-        account_id: Uuid::nil(),
-        key_id: Uuid::nil(),
-        protocol: Protocol::Flight,
-    }
-}
 
 /// The queries of the corpus, one per line, and texts with several statements.
 fn queries() -> Vec<Vec<u8>> {

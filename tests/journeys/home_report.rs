@@ -243,6 +243,15 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
             with_format("docx"),
             "format: must be one of: json, html, pdf",
         ),
+        (
+            vec![
+                ("address", ADDRESS),
+                ("type", "flat"),
+                ("surface_m2", "45"),
+                ("epc_energy", "H"),
+            ],
+            "epc_energy: must be a class from A to G",
+        ),
     ] {
         let answer = get(&parameters).await;
         assert_eq!(answer.status(), 422, "{parameters:?}");

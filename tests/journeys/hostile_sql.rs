@@ -28,6 +28,18 @@ fn key(data: &Path) -> String {
     new_key(data, &["--scopes", "sql", "--rate", "1000"])
 }
 
+/// Returns the children of a process; none where the system does not tell.
+fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
+    let of_task = |task: std::fs::DirEntry| {
+        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let children = children.split_whitespace().map(str::parse);
+        children.filter_map(Result::ok).collect::<Vec<u32>>()
+    };
+    let tasks = tasks.into_iter().flatten().flatten();
+    tasks.flat_map(of_task).collect()
+}
+
 /// Returns the anonymous memory of a process and its children, in bytes; 0 where the system does not tell.
 fn memory_of(process: u32) -> u64 {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else {
@@ -44,15 +56,36 @@ fn memory_of(process: u32) -> u64 {
                 .ok()
         })
         .unwrap_or(0);
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task"));
-    let of_tasks = tasks.into_iter().flatten().flatten().map(|task| {
-        let children = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        let children = children
-            .split_whitespace()
-            .filter_map(|child| child.parse().ok());
-        children.map(memory_of).sum::<u64>()
-    });
-    (own << 10) + of_tasks.sum::<u64>()
+    (own << 10) + children(process).into_iter().map(memory_of).sum::<u64>()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_the_system_ended_while_it_waited_fails_no_query() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dvf", "100"]);
+    let key = key(data);
+    let server = Server::start(data, "serve");
+    let client = http_client();
+    for _ in 0..3 {
+        let request = client
+            .post(format!("{}/v2/protected/sql", server.address))
+            .header("x-api-key", &key)
+            .json(&json!({"query": "select 1 as one"}));
+        let answer = request.send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+        // The next process is being started.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        for process in children(server.id()) {
+            let process = process.to_string();
+            // It may have ended by itself.
+            let _ = std::process::Command::new("kill")
+                .args(["-9", &process])
+                .status();
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(server.terminate(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -581,6 +581,34 @@ fn a_feed_whose_download_ended_early_takes_nothing_offline() {
 }
 
 #[test]
+fn a_table_that_is_cut_off_fails_and_a_last_line_without_a_line_end_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let path = folder.path().join("adverts.csv");
+    let arguments = ["ingest", path.to_str().unwrap(), "--mapping", "french-csv"];
+    let snapshot = [&arguments[..], &["--snapshot"]].concat();
+    let row = |number: u32| {
+        format!("https://un.example/{number};Appartement T3;vente;250000;65;48000;Mende")
+    };
+    let header = "url;titre;type_transaction;prix;surface;code_postal;ville";
+    let whole = [header.to_owned(), row(1), row(2)].join("\n");
+    std::fs::write(&path, &whole).unwrap();
+    assert_eq!(run(&data, &snapshot)["created"], 2);
+    let online = "select count(*) from adverts where is_online";
+    std::fs::write(&path, whole.trim_end_matches(";48000;Mende")).unwrap();
+    for arguments in [&arguments[..], &snapshot[..]] {
+        let said = errors(&fails(&data, arguments));
+        assert!(
+            said.contains("line 3: the file ends within this row"),
+            "{said}"
+        );
+        assert_eq!(sql_number(&data, online), 2);
+    }
+    std::fs::write(&path, [header.to_owned(), row(1)].join("\n")).unwrap();
+    assert_eq!(run(&data, &snapshot)["gone"], 1);
+}
+
+#[test]
 fn a_person_decides_pairs_that_are_perhaps_one_home() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();

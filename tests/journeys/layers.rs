@@ -448,6 +448,13 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
         run(&restored, &["sql", query]),
         json!([{"nom": "à Toulon"}])
     );
+    // A plan shows no path of this machine.
+    let plan = run(&restored, &["sql", &format!("explain {query}")]).to_string();
+    let folder = files.file_name().unwrap().to_str().unwrap();
+    assert!(
+        plan.contains(".parquet") && !plan.contains(folder),
+        "{plan}"
+    );
     assert_eq!(run(data, &["check"])["layers"]["damaged"], json!([]));
     let path = data_file(&restored, "zones");
     let mut bytes = std::fs::read(&path).unwrap();

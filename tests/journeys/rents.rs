@@ -239,7 +239,7 @@ async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range()
             of("error_percent") < 14.0 && of("bias_percent").abs() < 4.0,
             "{report}"
         );
-        assert!((73.0..88.0).contains(&of("held_percent")), "{report}");
+        assert!((73.0..88.0).contains(&of("coverage_percent")), "{report}");
     }
 
     let server = Server::start(&data, "serve");

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toise::contract::cursor::CursorKey;
 use toise::engine::Budget;
-use toise::engine::session::Session;
 use toise::engine::view::RowRef;
 use toise::lake::checksums::whole_digest;
 use toise::lake::data_file::DataFile;
@@ -15,9 +14,11 @@ use toise::lake::{Lake, RowSink};
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
+use toise::sql::plan::plan;
 
 use crate::support::draw::Draw;
 use crate::support::rows;
+use crate::support::sql::session_over;
 
 const ROWS: usize = 600;
 
@@ -281,7 +282,7 @@ fn sql(folder: &Path) -> Result<Vec<String>, String> {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let session = Session::open(open_data.engine(), Vec::new());
+        let session = session_over(open_data.engine(), Vec::new(), Vec::new());
         let session = session.map_err(|error| error.to_string())?;
         let mut texts = Vec::new();
         for query in [
@@ -289,8 +290,7 @@ fn sql(folder: &Path) -> Result<Vec<String>, String> {
             "select count(*) from dvf where price_eur > 30",
             "select record from dvf where id = '2148E000000'",
         ] {
-            let planned = session
-                .query(query)
+            let planned = plan(&session, query, None)
                 .await
                 .map_err(|error| error.to_string())?;
             let rows = planned.collect().await.map_err(|error| error.to_string())?;

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toise::contract::cursor::CursorKey;
 use toise::engine::Budget;
-use toise::engine::session::Session;
 use toise::engine::view::{RowRef, TableView};
 use toise::lake::Lake;
 use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
+use toise::sql::plan::plan;
 
 use crate::support::draw::Draw;
 use crate::support::rows::{self, Record, import};
+use crate::support::sql::session_over;
 
 const DATASET: Dataset = Dataset::Dvf;
 
@@ -144,11 +145,16 @@ fn questions_during_many_publications_see_whole_tables_only() {
 async fn a_sql_query_keeps_the_table_it_was_planned_on() {
     let (folder, lake, records) = start(300);
     let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
-    let session = Session::open(open_data.engine(), Vec::new()).unwrap();
+    let session = session_over(open_data.engine(), Vec::new(), Vec::new()).unwrap();
     let sum =
         "select count(*), count(price_eur) from dvf where price_eur is distinct from 2000000001";
-    let planned = session.query(sum).await.unwrap();
-    let before = session.query(sum).await.unwrap().collect().await.unwrap();
+    let planned = plan(&session, sum, None).await.unwrap();
+    let before = plan(&session, sum, None)
+        .await
+        .unwrap()
+        .collect()
+        .await
+        .unwrap();
     for _ in 0..2 {
         change_all(&lake, &records, 1);
         change_all(&lake, &records, 2);
@@ -156,7 +162,12 @@ async fn a_sql_query_keeps_the_table_it_was_planned_on() {
     let after = planned.collect().await.unwrap();
     assert_eq!(after, before);
     assert_eq!(
-        session.query(sum).await.unwrap().collect().await.unwrap(),
+        plan(&session, sum, None)
+            .await
+            .unwrap()
+            .collect()
+            .await
+            .unwrap(),
         before
     );
 }
@@ -170,9 +181,8 @@ async fn a_folder_with_an_odd_name_is_queried_like_any_other() {
         let records = rows::records(DATASET, 0, 20, &mut Draw::new(1));
         import(&lake, DATASET, &records, Vec::new());
         let open_data = OpenData::open(&folder, Budget::default()).unwrap();
-        let session = Session::open(open_data.engine(), Vec::new()).unwrap();
-        let rows = session
-            .query("select id from dvf")
+        let session = session_over(open_data.engine(), Vec::new(), Vec::new()).unwrap();
+        let rows = plan(&session, "select id from dvf", None)
             .await
             .unwrap()
             .count()

@@ -13,10 +13,12 @@ use toise::engine::session::Session;
 use toise::engine::{Budget, Error};
 use toise::lake::Lake;
 use toise::opendata::{Dataset, OpenData};
+use toise::sql::plan::plan;
 
 use crate::lake::import::contents;
 use crate::support::draw::Draw;
 use crate::support::rows::{self, Record, import};
+use crate::support::sql::session_over;
 
 const DATASET: Dataset = Dataset::Dvf;
 
@@ -228,10 +230,9 @@ async fn sql_reads_a_former_version_by_clause_or_for_the_whole_session() {
     publish(&lake, &records[..30], 1);
     publish(&lake, &records, 2);
     let open_data = OpenData::open(folder.path(), Budget::default()).unwrap();
-    let mut session = Session::open(open_data.engine(), Vec::new()).unwrap();
+    let mut session = session_over(open_data.engine(), Vec::new(), Vec::new()).unwrap();
     let ask = async |session: &Session, sql: &str| -> Result<String, String> {
-        let planned = session
-            .query(sql)
+        let planned = plan(session, sql, None)
             .await
             .map_err(|error| error.to_string())?;
         let rows = planned.collect().await.map_err(|error| error.to_string())?;

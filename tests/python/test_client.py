@@ -253,3 +253,32 @@ def test_the_asynchronous_client_answers_the_same(demo, client):
     assert least <= count <= client.properties.count()
     assert value["price"] == client.estimate(toise.home("CLASS_HOUSE", 120, lon=3.5, lat=44.5, rooms=5))["price"]
     assert addresses == client.geocoding.search("mende")
+
+
+def test_areas_are_stored_and_filter_what_is_in_them(client):
+    square = [[2.3, 48.8], [2.4, 48.8], [2.4, 48.9], [2.3, 48.9], [2.3, 48.8]]
+    area = {"type": "Polygon", "coordinates": [square]}
+    assert client.areas.put("a square", area)["area"] == area
+    assert "a square" in [one["name"] for one in client.areas.all()]
+    assert client.areas.get("a square")["area"] == area
+    named = client.sales.search({"area": "a square"}, limit=1).total()
+    assert named == client.sales.search({"area": area}, limit=1).total() > 0
+    client.areas.delete("a square")
+    with pytest.raises(errors.NotFound):
+        client.areas.get("a square")
+    with pytest.raises(errors.InvalidRequest, match="isochrones"):
+        client.areas.isochrone(48.86, 2.38, 10, "walk")
+    assert "town_centres" in [layer["name"] for layer in client.layers()]
+
+
+def test_a_home_has_a_report_with_the_letterhead_of_the_account(client):
+    home = toise.home("CLASS_FLAT", 50, lon=2.3795, lat=48.8631, rooms=2)
+    report = client.reports.home(home)
+    assert report["estimate"]["price"] == client.estimate(home)["price"]
+    client.reports.put_letterhead("Agence du Port")
+    assert client.reports.letterhead()["text"] == "Agence du Port"
+    page = client.reports.file(home, format="html", language="en").decode()
+    assert "Agence du Port" in page
+    assert "Estimated value" in page
+    assert client.reports.file(home).startswith(b"%PDF")
+    client.reports.delete_letterhead()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from email.utils import formatdate
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -173,3 +175,37 @@ def test_address_and_key_may_come_from_the_environment(scripted, monkeypatch):
     monkeypatch.setenv("TOISE_KEY", "from-environment")
     assert toise.Client().version() == "9"
     assert server.requests[0].headers["x-api-key"] == "from-environment"
+
+
+def test_a_report_is_asked_of_the_home_that_is_valued(scripted):
+    server = scripted([Answer(200, {"data": {"date": "2026-01-01"}}), Answer(200, b"%PDF-1.7")])
+    client = toise.Client(server.url, "k")
+    conditions = ["GENERAL_CONDITION_GOOD", "GENERAL_CONDITION_TO_BE_RENOVATED"]
+    home = toise.home(
+        "CLASS_HOUSE", 95.5, lon=2.38, lat=48.86, rooms=5, land_surface=300, construction_year=1930,
+        general_conditions=conditions, energy="C", climate="D", floor=0, total_floor=2, furniture="UNFURNISHED",
+        hasLift=True, hasPool=False,
+    )
+    assert client.reports.home(home)["date"] == "2026-01-01"
+    flat = toise.home("CLASS_FLAT", 50, address="1 rue Droite 48000 Mende")
+    assert client.reports.file(flat, language="en") == b"%PDF-1.7"
+    first, second = (parse_qs(urlsplit(request.path).query) for request in server.requests)
+    assert first == {
+        "type": ["CLASS_HOUSE"], "surface_m2": ["95.5"], "longitude": ["2.38"], "latitude": ["48.86"],
+        "room_count": ["5"], "bedroom_count": ["4"], "land_surface_m2": ["300"], "construction_year": ["1930"],
+        "general_condition": conditions, "epc_energy": ["ENERGY_CLASSIFICATION_C"],
+        "epc_climate": ["GREENHOUSE_CLASSIFICATION_D"], "floor": ["0"], "total_floor": ["2"],
+        "furniture": ["UNFURNISHED"], "has_lift": ["true"], "has_pool": ["false"],
+    }
+    assert second == {
+        "type": ["CLASS_FLAT"], "surface_m2": ["50"], "address": ["1 rue Droite 48000 Mende"], "room_count": ["0"],
+        "bedroom_count": ["0"], "format": ["pdf"], "lang": ["en"],
+    }
+    assert all(request.headers["idempotency-key"] for request in server.requests)
+
+
+def test_an_erasure_sends_only_the_contacts_that_were_given(scripted):
+    server = scripted([Answer(200, {"data": {"dryRun": True, "places": [], "damaged": 0}})])
+    toise.Client(server.url, "k").admin.erase(phone="06 12 34 56 78", name="Jean Dupont", is_dry_run=True)
+    (request,) = server.requests
+    assert json.loads(request.body) == {"phone": "06 12 34 56 78", "name": "Jean Dupont", "dryRun": True}

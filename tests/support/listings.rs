@@ -7,6 +7,8 @@
 use serde_json::{Map, Value, json};
 use toise::contract::listings::filters::model::{FieldType, FilterLeaf, FilterModel, leaves};
 use toise::contract::listings::filters::{FieldSubset, ListingKind};
+use toise::engine::batch::DecodedBatch;
+use toise::engine::predicate::Predicate;
 
 use super::areas;
 use super::draw::Draw;
@@ -22,6 +24,14 @@ const IDS: [&str; 4] = [
 const TEXTS: [&str; 4] = ["un", "deux", "", "l'été d'Ö"];
 /// Centre of the grid of positions: Mende.
 const CENTRE: (f64, f64) = (44.5227, 3.4984);
+
+/// The rows of a batch that a predicate selects, in order.
+pub fn selected(batch: &DecodedBatch, predicate: &Predicate) -> Vec<usize> {
+    let mut rows = Vec::new();
+    let selection = batch.select(predicate).unwrap();
+    selection.for_each(|row| rows.push(row));
+    rows
+}
 
 /// The record of a listing; each value is present with probability 2/3.
 pub fn record(listing: ListingKind, number: usize, draw: &mut Draw) -> Value {

@@ -60,7 +60,7 @@ use toise::http::server;
 use toise::lake::Lake;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
-use toise::listings::search::projection::{Projection, ProjectionWorkers};
+use toise::listings::search::projection::{Compaction, Projection, ProjectionWorkers};
 use toise::listings::search::texts::TextSearch;
 use toise::opendata::history::{History, HistoryRequest, PlaceFacts};
 use toise::opendata::{
@@ -186,7 +186,7 @@ pub fn projection(data: &Path, listings: Listings) -> Projection {
     let tables = [dvf::schema(), dpe::schema(), properties(), adverts()];
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
     let (lake, texts) = (Lake::open(data).unwrap(), TextSearch::open(data));
-    Projection::open(listings, Arc::new(engine), lake, texts).unwrap()
+    Projection::open(listings, Arc::new(engine), lake, texts, Compaction::Here).unwrap()
 }
 
 /// A running service; it stops when dropped.

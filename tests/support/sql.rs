@@ -4,26 +4,92 @@
 //! is a missing value.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::logical_expr::ScalarUDF;
+use serde_json::json;
 use sqllogictest::{DB, DBOutput, DefaultColumnType, Record, Runner};
 use toise::app::config::Config;
+use toise::base::clock::Clock;
 use toise::contract::listings::filters::ListingKind;
-use toise::engine::session::Session;
-use toise::engine::{Budget, Engine};
+use toise::engine::session::{MergeOnReadTable, Session, unchanged_views};
+use toise::engine::{Budget, Engine, Error};
+use toise::layers::Layers;
 use toise::listings::Listings;
 use toise::listings::columns::{adverts, properties};
 use toise::listings::search::projection::sql_tables;
 use toise::opendata::{dpe, dvf};
 use toise::service::App;
+use toise::sql::audit::{AuditLog, Caller, Protocol};
+use toise::sql::context::new_context;
+use toise::sql::plan::plan;
+use toise::sql::process::Launch;
+use toise::sql::service::{Backend, SqlService};
 use toise::sql::settings::SqlSettings;
+use toise::sql::tables::SqlTables;
+use toise::store::Store;
+use uuid::Uuid;
+
+use super::process::executable;
 
 /// Changes the settings of the SQL service of an application.
 pub fn set_sql(app: &mut App, settings: &SqlSettings) {
     let memory_mib = Config::default().engine.sql_memory_mib;
     app.data.sql = app.data.sql.with_settings(settings, memory_mib).unwrap();
+}
+
+/// A service over a table without rows. It computes the functions that processes leave to the server with these.
+pub fn small_service(data: &Path, functions: Vec<ScalarUDF>, settings: &SqlSettings) -> SqlService {
+    let engine = Engine::open(data, &[dvf::schema()], Budget::default()).unwrap();
+    let tables = SqlTables {
+        engine: Arc::new(engine),
+        listings: None,
+        functions: Arc::new(move || functions.clone()),
+        derived: Vec::new(),
+        layers: Layers::of(data),
+    };
+    let audit = AuditLog::new(Store::open(data).unwrap(), Clock::system(), 1);
+    let arguments = [
+        "--data".into(),
+        data.as_os_str().to_owned(),
+        "sql-process".into(),
+    ];
+    let launch = Launch {
+        program: executable().into(),
+        arguments: arguments.to_vec(),
+        setup: json!({"config": Config::default(), "tables": ["dvf"]}),
+    };
+    let backend = Backend {
+        tables,
+        derived: Arc::new(|_, _, _| unreachable!()),
+        state: Arc::new(String::new),
+        launch,
+    };
+    SqlService::start(backend, settings, 1_024, audit).unwrap()
+}
+
+/// The caller of a small service.
+pub fn caller() -> Caller {
+    Caller {
+        request_id: Uuid::now_v7(),
+        account_id: Uuid::nil(),
+        key_id: Uuid::nil(),
+        protocol: Protocol::Flight,
+    }
+}
+
+/// A session over the tables of an engine, with the functions of queries and some more.
+pub fn session_over(
+    engine: &Engine,
+    changed: Vec<MergeOnReadTable>,
+    functions: Vec<ScalarUDF>,
+) -> Result<Session, Error> {
+    let views = unchanged_views(engine, &changed, |_| true)?;
+    let context = new_context(1 << 30, 1 << 30, 2, functions)?;
+    Session::of_views(context, engine, views, changed)
 }
 
 /// A session over the current tables.
@@ -32,7 +98,7 @@ pub fn session(data: &Path, listings: &Listings) -> Session {
     let engine = Engine::open(data, &tables, Budget::default()).unwrap();
     let both = [ListingKind::Property, ListingKind::Advert];
     let changed = sql_tables::tables(listings, &engine, &both).unwrap();
-    Session::open_merged(&engine, changed, Vec::new()).unwrap()
+    session_over(&engine, changed, Vec::new()).unwrap()
 }
 
 /// The rows of a query, or its error. Runs on a separate thread, so that any test can call it.
@@ -45,8 +111,7 @@ fn batches(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, String> {
         let asking = scope.spawn(|| {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let frame = session
-                    .query(sql)
+                let frame = plan(session, sql, None)
                     .await
                     .map_err(|error| error.to_string())?;
                 frame.collect().await.map_err(|error| error.to_string())

@@ -1,7 +1,8 @@
-//! Field tables of the requests that manage accounts and keys and of those that report usage.
+//! Field tables of the requests that manage accounts and keys or report usage.
 //!
 //! `super` parses with these tables and the OpenAPI document is generated from them, so every text here is part of the
-//! contract. A description that quotes a limit or a rule is built by `about`; the text it replaces is left empty.
+//! contract. `about` builds the descriptions that quote a limit or a rule; the description given to the constructor is
+//! then empty.
 
 use serde_json::{Value, json};
 
@@ -104,10 +105,10 @@ const NAME: Field = Field::optional("name", FieldKind::Named(&KEY_NAME), "")
 const EXPIRES: Field = Field::optional("expires_at", FieldKind::Moment, "")
     .about(|| {
         format!(
-            "When the key stops working; for a test key after 7 days at the latest; {DATE_RULE}"
+            "When the key stops working; a test key stops after 7 days at the latest; {DATE_RULE}"
         )
     })
-    .such_as("2027-01-31");
+    .with_example("2027-01-31");
 const ALLOWED_FROM: Field = Field::optional(
     "allowed_from",
     FieldKind::List(&NETWORKS),
@@ -174,18 +175,18 @@ pub static PERIOD: [Field; 2] = [
         .about(|| {
             format!(
                 "First day (UTC), included; by default the first day of to_date's month, or of the current month; \
-                 {DATE_RULE}; of a date-time only the day counts"
+                 {DATE_RULE}; only the day of a date-time counts"
             )
         })
-        .such_as("2026-11-01"),
+        .with_example("2026-11-01"),
     Field::optional("to_date", FieldKind::Moment, "")
         .about(|| {
             format!(
                 "Last day (UTC), included; by default the last day of the current month, or of from_date's month if \
-                 that is later; {DATE_RULE}; of a date-time only the day counts"
+                 that is later; {DATE_RULE}; only the day of a date-time counts"
             )
         })
-        .such_as("2026-11-01"),
+        .with_example("2026-11-01"),
 ];
 
 /// The query of the key list.
@@ -212,7 +213,7 @@ pub static AUDIT: [Field; 2] = [
     )
     .or(DefaultValue::Integer(AUDIT_TAKEN as i64)),
 ];
-/// Default number of entries of the audit log in a response.
+/// Default number of audit log entries in a response.
 pub const AUDIT_TAKEN: usize = 100;
 
 /// Returns the schema of one grant, the component `Grant` of the OpenAPI document.

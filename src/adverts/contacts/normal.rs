@@ -13,7 +13,7 @@ const NATIONAL_DIGITS: usize = 9;
 const PHONE_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 /// Country prefixes of France and of its overseas departments and collectivities with nine-digit numbers.
 const FRENCH_PREFIXES: [&str; 6] = ["33", "262", "590", "594", "596", "269"];
-/// Titles before a name; they are ignored.
+/// Titles that are ignored in a name.
 const TITLES: [&str; 11] = [
     "m", "mr", "mme", "mlle", "mm", "monsieur", "madame", "mademoiselle", "messieurs", "dr", "me",
 ];
@@ -62,7 +62,7 @@ impl Contact {
         }
         let national = FRENCH_PREFIXES.iter().find_map(|prefix| {
             let rest = digits.strip_prefix(prefix)?;
-            // Some also write the trunk prefix: +33 (0)6.
+            // Some people also write the trunk prefix: +33 (0)6.
             let rest = rest.strip_prefix('0').unwrap_or(rest);
             (rest.len() == NATIONAL_DIGITS).then_some(rest)
         });

@@ -19,8 +19,10 @@ const DIGITS_MAX: usize = 15;
 const GAP_MAX: usize = 2;
 /// Maximum words of a name in a text.
 const NAME_WORDS_MAX: usize = 5;
-/// Encodings of the at sign in HTML, URLs and JSON.
-const AT_SIGNS: [&str; 6] = ["&#64;", "&#064;", "&#x40;", "&commat;", "%40", "\\u0040"];
+/// Encodings of the at sign in HTML and URLs.
+const AT_SIGNS: [&str; 5] = ["&#64;", "&#064;", "&#x40;", "&commat;", "%40"];
+/// Begins a character that JSON and scripts write as four hexadecimal digits.
+const ESCAPE: &str = "\\u";
 
 /// Which names to remove.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +46,11 @@ impl ErasedContacts {
         self.cut(text, &[], Names::Listed)
     }
 
-    /// Returns whether a text, such as that of a page, contains a contact of the list, names included.
+    /// Returns whether a text, such as the source of a page or a JSON document, contains a contact of the list, names
+    /// included.
     pub fn is_in_text(&self, text: &str) -> bool {
         let is_in = |text: &str| !self.found(text, &[], Names::Listed).is_empty();
-        is_in(text) || plain_at_signs(text).is_some_and(|plain| is_in(&plain))
+        is_in(text) || unescaped(text).is_some_and(|plain| is_in(&plain))
     }
 
     /// Like [`ErasedContacts::without_contacts`], but also removes the contacts `more` and the given `names`.
@@ -89,13 +92,38 @@ impl ErasedContacts {
     }
 }
 
-/// Decodes the encoded at signs of a text; `None` if it has none.
-fn plain_at_signs(text: &str) -> Option<String> {
+/// Decodes the encoded at signs of a text and the characters that JSON escapes; `None` if it has none.
+fn unescaped(text: &str) -> Option<String> {
     let written = AT_SIGNS.iter().filter(|sign| text.contains(**sign));
     let mut plain: Option<String> = None;
     for sign in written {
         let replaced = plain.as_deref().unwrap_or(text).replace(sign, "@");
         plain = Some(replaced);
+    }
+    if text.contains(ESCAPE) {
+        plain = Some(without_escapes(plain.as_deref().unwrap_or(text)));
+    }
+    plain
+}
+
+/// Decodes the characters of a text that JSON escapes by their number.
+fn without_escapes(text: &str) -> String {
+    let mut pieces = text.split(ESCAPE);
+    let mut plain = String::with_capacity(text.len());
+    plain.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let code = piece.get(..4);
+        let code = code.and_then(|code| u32::from_str_radix(code, 16).ok());
+        match code.and_then(char::from_u32) {
+            Some(sign) => {
+                plain.push(sign);
+                plain.push_str(&piece[4..]);
+            }
+            None => {
+                plain.push_str(ESCAPE);
+                plain.push_str(piece);
+            }
+        }
     }
     plain
 }
@@ -261,6 +289,9 @@ mod tests {
         ]);
         assert!(list.is_in_text("<p>Contacter M. DUPONT Jean</p>"));
         assert!(list.is_in_text("href=\"mailto:jean%40example.fr\""));
+        assert!(list.is_in_text(r#""jean\u0040example.fr""#));
+        assert!(list.is_in_text(r#""J\u0065an\u00a0Dupont""#));
+        assert!(!list.is_in_text(r#""\u é\u00e\ud83d\u""#));
         assert!(!list.is_in_text("rue Jean Moulin, Dupont"));
         assert_eq!(list.without_contacts("M. Jean Dupont"), None);
     }

@@ -14,6 +14,7 @@ use crate::payload::PayloadSubject;
 use toise_accounts::account::{self, ActiveSecret};
 use toise_accounts::signing::WebhookKey;
 use toise_contract::listings::codes::FlxId;
+use toise_store::columns::uuid;
 
 /// The credentials that an account's deliveries carry.
 pub(super) struct Credentials {
@@ -107,7 +108,7 @@ impl Destination {
                 subject: delivery_subject_of(row, 2)?,
                 context: row.get(5)?,
             },
-            account_id: parse_account(1, row.get(1)?)?,
+            account_id: uuid(row, 1)?,
             is_active: row.get(3)?,
             url: row.get(4)?,
         })
@@ -127,18 +128,8 @@ fn header_of(key: &WebhookKey) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Returns the receiver for an account and a URL, read from their columns in the store.
-pub(super) fn receiver(account_id: String, url: String) -> rusqlite::Result<SharedReceiverKey> {
-    let account_id = parse_account(0, account_id)?;
+/// Reads a receiver from the columns of its account and its URL.
+pub(super) fn receiver(row: &Row<'_>) -> rusqlite::Result<SharedReceiverKey> {
+    let (account_id, url) = (uuid(row, 0)?, row.get(1)?);
     Ok(Arc::new(ReceiverKey { account_id, url }))
-}
-
-fn parse_account(column: usize, text: String) -> rusqlite::Result<Uuid> {
-    Uuid::try_parse(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
-    })
 }

@@ -34,7 +34,7 @@ pub(super) fn delete(
         .prepare_cached(&format!(
             "DELETE {FAILURES} RETURNING account_id, webhook_url"
         ))?
-        .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
+        .query_map([], receiver)?
         .collect()
 }
 

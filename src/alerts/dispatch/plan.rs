@@ -98,7 +98,7 @@ pub(super) fn begin(
     state.last_change = last_change(connection)?;
     state.failing = connection
         .prepare("SELECT account_id, webhook_url FROM failing_endpoints")?
-        .query_map([], |row| receiver(row.get(0)?, row.get(1)?))?
+        .query_map([], receiver)?
         .collect::<rusqlite::Result<_>>()?;
     let waiting: Vec<i64> = connection
         .prepare("SELECT DISTINCT alert FROM outbox WHERE delivery IS NULL")?

@@ -1,5 +1,5 @@
-//! Test deliveries: posts an empty delivery to the receiver of an alert, so that its owner can check the address and the
-//! signature before anything matches.
+//! Test deliveries: posts an empty delivery to the receiver of an alert, so that its owner can check the address and
+//! the signature before anything matches.
 //!
 //! A test is one attempt. It is neither stored nor retried nor charged, and does not count in the receiver's health. It
 //! takes none of the slots of deliveries; the service limits tests to [`AT_ONCE_MAX`].

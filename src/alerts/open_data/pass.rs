@@ -20,7 +20,6 @@ use toise_lake::data_file::Batches;
 use toise_lake::id_index::RowVersions;
 use toise_lake::import::version_number;
 use toise_lake::schema::RECORD;
-use toise_lake::snapshot::DataFileEntry;
 use toise_opendata::Dataset;
 use toise_store::document;
 
@@ -145,7 +144,7 @@ impl Pass {
         let data_file = &view.parts()[group.data_file as usize].data_file;
         if self.data_file != Some(group.data_file) {
             self.changed.clear();
-            if may_have_changes(data_file.entry(), self.after) {
+            if data_file.entry().may_have_changed_since(self.after.into()) {
                 let entries = data_file.id_index().entries()?.into_iter();
                 let changed = entries.filter(|entry| entry.versions.changed > self.after);
                 self.changed.extend(changed.map(|entry| ChangedRow {
@@ -166,14 +165,6 @@ impl Pass {
             next_row: group.first_row,
         }))
     }
-}
-
-/// Returns whether a data file may have rows that changed after a version. Its name starts with the version that wrote
-/// it.
-fn may_have_changes(entry: &DataFileEntry, after: u32) -> bool {
-    let written = entry.file.split('-').next();
-    let written = written.and_then(|version| version.parse::<u32>().ok());
-    written.is_none_or(|version| version > after)
 }
 
 /// Returns the changed rows from one row number up to another; they are sorted by row number.

@@ -78,13 +78,8 @@ pub struct AlertMatch {
 }
 
 impl AlertIndex {
-    /// Creates an empty index on a table.
-    pub fn new(schema: &'static TableSchema) -> Self {
-        Self::on(schema, None)
-    }
-
     /// Creates an empty index on a table whose alerts may use layers. Without layers, alerts on layers match nothing.
-    pub fn on(schema: &'static TableSchema, layers: Option<Arc<dyn LayerSource>>) -> Self {
+    pub fn new(schema: &'static TableSchema, layers: Option<Arc<dyn LayerSource>>) -> Self {
         Self {
             schema,
             clauses: ClauseTable::on(layers),
@@ -145,41 +140,19 @@ impl AlertIndex {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds an alert without texts, or replaces it if it has changed.
-    ///
-    /// # Errors
-    /// As for [`Self::upsert_search`].
-    pub fn upsert(
-        &mut self,
-        alert: i64,
-        wants: Subscription,
-        filter: &Filter,
-    ) -> Result<(), DataFusionError> {
-        self.upsert_compiled(alert, wants, filter, None)
-    }
-
     /// Adds an alert, or replaces it if it has changed.
     ///
     /// # Errors
     /// The filter uses a column that the table does not have; the alert is then not in the index.
-    pub fn upsert_search(
+    pub fn upsert(
         &mut self,
         alert: i64,
         wants: Subscription,
         search: &ListingSearch,
     ) -> Result<(), DataFusionError> {
-        let texts = TextPredicate::compile(&search.keywords, &search.full_texts);
-        self.upsert_compiled(alert, wants, &search.filter, texts.map(Box::new))
-    }
-
-    fn upsert_compiled(
-        &mut self,
-        alert: i64,
-        wants: Subscription,
-        filter: &Filter,
-        texts: Option<Box<TextPredicate>>,
-    ) -> Result<(), DataFusionError> {
         self.remove(alert);
+        let filter = &search.filter;
+        let texts = TextPredicate::compile(&search.keywords, &search.full_texts).map(Box::new);
         let mut ordered: Vec<&Clause> = filter.iter().collect();
         ordered.sort_by_key(|clause| cost(clause));
         let mut clauses = Vec::with_capacity(filter.len());

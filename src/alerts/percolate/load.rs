@@ -120,7 +120,7 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
             Ok(())
         }
         Some((wants, search)) => index
-            .upsert_search(stored.alert, wants, &search)
+            .upsert(stored.alert, wants, &search)
             .map_err(|error| error.to_string()),
     });
     state.unreadable.remove(&stored.alert);

@@ -118,7 +118,7 @@ impl CompiledAlerts {
         adverts: &'static TableSchema,
         layers: Option<Arc<dyn LayerSource>>,
     ) -> Self {
-        let index = |schema| AlertIndex::on(schema, layers.clone());
+        let index = |schema| AlertIndex::new(schema, layers.clone());
         Self {
             change: 0,
             properties: index(properties),

@@ -28,7 +28,7 @@ pub enum Error {
     #[error("{}: no data found: neither a store nor tables", .0.display())]
     NoData(PathBuf),
     /// A file that the others need is missing.
-    #[error("{}: missing, though it was there; restore it from another backup", .0.display())]
+    #[error("{}: was there before but is missing now; restore it from another backup", .0.display())]
     Lost(PathBuf),
     /// A symbolic link in a folder that is copied.
     #[error("{}: a symbolic link, which backups do not follow; put the file itself there", .0.display())]

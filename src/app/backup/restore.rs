@@ -34,9 +34,9 @@ impl StagedRestore {
     /// A data folder that is not empty, a path that is not a backup, a file that does not match the manifest.
     pub fn prepare(from: &Path, data: &Path, progress: &ProgressBar) -> Result<Self> {
         refuse_unless_empty(data)?;
-        let beside = parent_of(data);
-        fs::create_dir_all(&beside).map_err(Error::io(&beside))?;
-        let stage = Stage::create(RESTORE_PREFIX, &beside)?;
+        let parent = parent_of(data);
+        fs::create_dir_all(&parent).map_err(Error::io(&parent))?;
+        let stage = Stage::create(RESTORE_PREFIX, &parent)?;
         let folder = stage.path().join(INNER);
         fs::create_dir(&folder).map_err(Error::io(&folder))?;
         let source = fs::metadata(from).map_err(Error::io(from))?;

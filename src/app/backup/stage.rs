@@ -17,7 +17,7 @@ use toise_base::missing::optional;
 use toise_base::staging::{self, Stage};
 use toise_lake::check::is_snapshot_lost;
 use toise_lake::snapshot::{self, Snapshot};
-use toise_portfolios::FOLDER as PORTFOLIOS;
+use toise_portfolios::{CHECKSUM, FOLDER as PORTFOLIOS};
 use toise_store::Store;
 
 /// Maximum attempts for a table or model that is published again while its files are linked.
@@ -63,13 +63,13 @@ impl StagedBackup {
         let is_tar = target
             .extension()
             .is_some_and(|extension| extension == "tar");
-        let (target, beside) = if is_tar {
+        let (target, stage_parent) = if is_tar {
             (BackupTarget::Tar(target.to_owned()), data.to_owned())
         } else {
             // Staged next to the target, so that a rename suffices. Hard links require the data folder's file system.
             (BackupTarget::Folder(target.to_owned()), parent_of(target))
         };
-        let folder = Stage::create(STAGE_PREFIX, &beside)?;
+        let folder = Stage::create(STAGE_PREFIX, &stage_parent)?;
         let created_at = iso(clock.now());
         let root = folder.path();
         copy_tables(&data.join(LAKE), &root.join(LAKE))?;
@@ -331,6 +331,12 @@ fn copy_portfolios(portfolios: &Path, to: &Path) -> Result<()> {
                 Some(Err(error)) if file.path().exists() => return Err(error),
                 _ => {}
             }
+        }
+        // Copied after the homes, and deleted before them: a checksum without homes means that they are lost.
+        let checksum = folder.path().join(CHECKSUM);
+        match link_or_copy(&checksum, &copy.join(CHECKSUM)) {
+            Err(error) if checksum.exists() => return Err(error),
+            _ => {}
         }
         sync_folder(&copy)?;
     }

@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 use super::restore::StagedRestore;
 use super::stage::{StagedBackup, append};
 use super::*;
+use crate::verify;
 use toise_base::clock::Clock;
 use toise_lake::snapshot::{self, DataFileEntry, Snapshot};
 use toise_store::Store;
@@ -213,6 +214,30 @@ fn a_backup_deletes_leftovers_of_a_killed_one_and_two_do_not_run_at_once() {
     drop(first);
     assert!(left_over(&data).is_empty() && !folder.path().join("one.tar").exists());
     take("two").unwrap().publish().unwrap();
+}
+
+#[test]
+fn homes_of_portfolios_are_copied_with_their_checksum_and_verified() {
+    let folder = data_folder();
+    let homes = folder.path().join("data/portfolios/one/homes.parquet");
+    let whole = fs::read(&homes).unwrap();
+    let checksum = blake3::hash(&whole).to_hex();
+    fs::write(homes.with_extension("blake3"), checksum.as_str()).unwrap();
+    let (clock, bar) = (Clock::system(), ProgressBar::hidden());
+    let names_homes = |name: &str| {
+        let (data, target) = (folder.path().join("data"), folder.path().join(name));
+        let staged = StagedBackup::take(&data, &target, &clock, &bar).unwrap();
+        let copied = staged.folder().join("portfolios/one/homes.blake3");
+        assert!(copied.exists());
+        // The model of this folder is no model.
+        let refused = verify::files(staged.folder(), &|_| ()).unwrap_err();
+        refused.to_string().contains("portfolios/one/homes.parquet")
+    };
+    assert!(!names_homes("whole"));
+    fs::write(&homes, &whole[1..]).unwrap();
+    assert!(names_homes("damaged"));
+    fs::remove_file(&homes).unwrap();
+    assert!(names_homes("lost"));
 }
 
 #[test]

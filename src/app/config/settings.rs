@@ -1,7 +1,7 @@
 //! The table of settings: name, kind and documentation of each.
 //!
 //! To add a setting, add a row here and a field of the same name to the section's structure; a test compares the two.
-//! Defaults are those of the structure.
+//! The defaults come from the structures.
 
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -136,7 +136,7 @@ pub const SECTIONS: [(&str, &str); 20] = [
     ("server", "Connections and requests"),
     (
         "admin",
-        "Metrics and administration, on a listener of their own",
+        "Metrics and administration, on a separate listener",
     ),
     ("log", "Log lines, on standard error"),
     ("engine", "Memory and threads of queries"),
@@ -227,7 +227,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("lake", "writer_address", BASE_ADDRESS,
         "Address of this server, to which its replicas refer requests that only it can answer; empty to name none"),
     ("lake", "replica", HEADER,
-        "Object store whose publications to serve as a replica, with a data folder of its own; empty for none"),
+        "Object store whose publications to serve as a replica, in a separate data folder; empty for none"),
     ("lake", "replica_departments", DEPARTMENTS,
         "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of other \
          departments is fetched from the object store; empty for all"),

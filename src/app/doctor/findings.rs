@@ -156,7 +156,7 @@ fn open_data(findings: &mut Findings<'_>, examined: &Examination, now: DateTime<
     let sales = examined.table("dvf");
     if sales.is_some_and(|sales| sales.is_invented) {
         let message =
-            "the sales are invented, at least in part; keep real data in a folder of its own";
+            "the sales are invented, at least in part; keep real data in a separate folder";
         findings.found.push(Finding {
             severity: Severity::Advice,
             message: message.to_owned(),
@@ -228,8 +228,9 @@ fn age(findings: &mut Findings<'_>, table: &TableState, holds: &str, now: DateTi
     }
     match (&table.edition, &table.available) {
         (Some(held), Some(available)) if held < available => {
-            let message =
-                format!("the edition {available} of {holds} is available, {held} is held");
+            let message = format!(
+                "the edition {available} of {holds} is available; the data folder has {held}"
+            );
             return findings.advice(message, "refresh");
         }
         _ => {}

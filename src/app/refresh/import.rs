@@ -46,7 +46,7 @@ pub struct SourceOutcome {
 
 impl SourceOutcome {
     /// Returns whether something was imported, removed or placed.
-    pub fn did_something(&self) -> bool {
+    pub fn changed_anything(&self) -> bool {
         !self.reports.is_empty() || self.withdrawn > 0 || self.placed > 0
     }
 }
@@ -98,7 +98,7 @@ impl Outcome {
 }
 
 impl Refresher<'_> {
-    /// Fetches and imports what a plan lists, addresses first, then trains a model if sales changed. `told` is called
+    /// Fetches and imports what a plan lists, addresses first, then trains a model if sales changed. `report` is called
     /// after each source. A failure of one source is part of the result, and the other sources continue.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Refresher<'_> {
     pub fn run(
         &self,
         plan: &Plan,
-        told: &mut dyn FnMut(&SourceOutcome),
+        report: &mut dyn FnMut(&SourceOutcome),
     ) -> Result<Outcome, Failure> {
         let mut editions = self.held()?;
         let mut sources = Vec::new();
@@ -127,7 +127,7 @@ impl Refresher<'_> {
             if let Err(error) = brought {
                 outcome.plan.failures.push(error.to_string());
             }
-            told(&outcome);
+            report(&outcome);
             sources.push(outcome);
         }
         let (model, model_failure) = match self.train(&mut editions) {
@@ -156,7 +156,8 @@ impl Refresher<'_> {
             editions.unplaced.extend(codes.iter().cloned());
             editions.save(self.data)?;
             let base = &self.options.places.addresses;
-            let fetched = addresses::fetch_good(self.downloads(), base, codes);
+            let held = &editions.addresses;
+            let fetched = addresses::fetch_good(self.downloads(), base, codes, held);
             let fetched = self.runtime.block_on(fetched)?;
             let options = ImportOptions {
                 departments: codes.clone(),

@@ -11,7 +11,7 @@ use super::editions::{Editions, HeldDiagnostics};
 use crate::Failure;
 use toise_lake::Lake;
 use toise_opendata::{dpe, dvf};
-use toise_sources::diagnostics::{self, Since, Survey};
+use toise_sources::diagnostics::{self, DiagnosticRange, Survey};
 use toise_sources::{FileVersion, PublishedFiles, addresses, sales};
 
 /// Calendar years of sales to fetch, the current one included.
@@ -85,7 +85,7 @@ impl SourcePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DiagnosticsBatch {
     pub codes: Vec<String>,
-    pub since: Since,
+    pub since: DiagnosticRange,
 }
 
 /// What a refresh would do.
@@ -298,7 +298,7 @@ impl Refresher<'_> {
             return Ok(survey.total);
         }
         let base = &self.options.places.diagnostics;
-        let since = Since::Changed(since.to_owned());
+        let since = DiagnosticRange::Changed(since.to_owned());
         let counted = diagnostics::count(&self.client, base, &[code.to_owned()], &since).await?;
         // Withdrawn diagnostics leave nothing to fetch; the department is then still compared.
         Ok(counted.max(1))
@@ -370,9 +370,9 @@ fn batches(due: BTreeMap<String, Vec<(String, u64)>>) -> Vec<DiagnosticsBatch> {
     let mut batches = Vec::new();
     for (since, departments) in due {
         let since = if since.is_empty() {
-            Since::Beginning
+            DiagnosticRange::Beginning
         } else {
-            Since::Changed(since)
+            DiagnosticRange::Changed(since)
         };
         let (mut codes, mut rows) = (Vec::new(), 0);
         for (code, count) in departments {

@@ -201,24 +201,24 @@ mod tests {
         // Each worker receives a message, confirms it, and hangs until it is freed.
         let start = |name: &str| {
             let ((work, works), (free, freed)) = (channel::<()>(), channel::<()>());
-            let (telling, told) = channel();
+            let (sender, messages) = channel();
             let worker = supervisor.spawn(name, move |pulse| {
                 while pulse.recv(&works).is_ok() {
-                    telling.send(()).unwrap();
+                    sender.send(()).unwrap();
                     freed.recv().unwrap();
                 }
-                telling.send(()).unwrap();
+                sender.send(()).unwrap();
             });
-            (worker.unwrap(), work, free, told)
+            (worker.unwrap(), work, free, messages)
         };
-        let (hasty, to_hasty, free_hasty, hasty_told) = start("hasty");
-        let (patient, to_patient, free_patient, patient_told) = start("patient-0");
+        let (hasty, to_hasty, free_hasty, hasty_messages) = start("hasty");
+        let (patient, to_patient, free_patient, patient_messages) = start("patient-0");
         let past = |duration: Duration| clock.advance_ms(duration.as_millis() as i64 + 1);
         to_hasty.send(()).unwrap();
-        hasty_told.recv().unwrap();
+        hasty_messages.recv().unwrap();
         past(WORK_MAX / 2);
         to_patient.send(()).unwrap();
-        patient_told.recv().unwrap();
+        patient_messages.recv().unwrap();
         assert_eq!(named(), [""; 0]);
         past(WORK_MAX);
         assert_eq!(named(), ["hasty"]);
@@ -228,17 +228,17 @@ mod tests {
         // The next piece of work is timed from zero again.
         free_hasty.send(()).unwrap();
         to_hasty.send(()).unwrap();
-        hasty_told.recv().unwrap();
+        hasty_messages.recv().unwrap();
         assert_eq!(named(), ["patient-0"]);
         free_patient.send(()).unwrap();
         free_hasty.send(()).unwrap();
-        for (worker, to, told) in [
-            (hasty, to_hasty, hasty_told),
-            (patient, to_patient, patient_told),
+        for (worker, to, messages) in [
+            (hasty, to_hasty, hasty_messages),
+            (patient, to_patient, patient_messages),
         ] {
             worker.release();
             drop(to);
-            told.recv().unwrap();
+            messages.recv().unwrap();
             assert!(worker.join_within(WORK_MAX));
         }
         past(BOUNDS[0].1);

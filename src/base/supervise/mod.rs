@@ -135,10 +135,10 @@ impl Supervisor {
         name: impl Into<String>,
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<()> {
-        let signs = Arc::<Signs>::default();
+        let state = Arc::<WorkerState>::default();
         // Released before it starts, because it may end before an owner could release it.
-        signs.is_released.store(true, Ordering::Release);
-        self.start(name.into(), Arc::default(), signs, job)
+        state.is_released.store(true, Ordering::Release);
+        self.start(name.into(), Arc::default(), state, job)
             .map(drop)
     }
 
@@ -146,10 +146,10 @@ impl Supervisor {
         &self,
         name: String,
         heartbeat: Arc<Heartbeat>,
-        signs: Arc<Signs>,
+        state: Arc<WorkerState>,
         job: impl FnOnce(&Pulse) + Send + 'static,
     ) -> io::Result<Worker> {
-        let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&signs));
+        let (supervisor, thread_name, own) = (self.clone(), name.clone(), Arc::clone(&state));
         let pulse = Pulse::new(self, &name, heartbeat);
         let thread = std::thread::Builder::new().name(name).spawn(move || {
             pulse.beat();
@@ -168,7 +168,7 @@ impl Supervisor {
         })?;
         Ok(Worker {
             thread: thread.thread().clone(),
-            signs,
+            state,
         })
     }
 
@@ -266,7 +266,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 
 /// State shared by a worker's thread and its owner.
 #[derive(Default)]
-struct Signs {
+struct WorkerState {
     /// The owner allows the worker to end.
     is_released: AtomicBool,
     has_ended: Mutex<bool>,
@@ -276,7 +276,7 @@ struct Signs {
 /// A thread started by a supervisor. Dropping this lets it end and does not wait for it.
 pub struct Worker {
     thread: Thread,
-    signs: Arc<Signs>,
+    state: Arc<WorkerState>,
 }
 
 impl fmt::Debug for Worker {
@@ -289,7 +289,7 @@ impl fmt::Debug for Worker {
 impl Worker {
     /// Allows the worker to end; its end is no longer a failure.
     pub fn release(&self) {
-        self.signs.is_released.store(true, Ordering::Release);
+        self.state.is_released.store(true, Ordering::Release);
     }
 
     /// Unparks the job's thread.
@@ -300,10 +300,10 @@ impl Worker {
     /// Waits for the end of a job that was asked to stop; returns whether it ended within `longest`.
     pub fn join_within(&self, longest: Duration) -> bool {
         self.release();
-        let mut has_ended = self.signs.has_ended.lock();
+        let mut has_ended = self.state.has_ended.lock();
         let condition = |has_ended: &mut bool| !*has_ended;
         let waited = self
-            .signs
+            .state
             .ended
             .wait_while_for(&mut has_ended, condition, longest);
         if waited.timed_out() {

@@ -1,6 +1,7 @@
 //! Reads the rows of a CSV file with a header as JSON objects of strings, with any delimiter.
 
 use std::io::{BufRead, Read};
+use std::iter::Peekable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -63,8 +64,8 @@ impl<R: Read> Read for LastByte<R> {
 }
 
 /// Reads the header and the rows of a CSV file.
-pub struct CsvRows<R> {
-    rows: csv::StringRecordsIntoIter<EvenText<RecordBound<LastByte<R>>>>,
+pub struct CsvRows<R: Read> {
+    rows: Peekable<csv::StringRecordsIntoIter<EvenText<RecordBound<LastByte<R>>>>>,
     ends: RecordEnds,
     /// The last byte that was read.
     last: Arc<AtomicU8>,
@@ -90,7 +91,7 @@ impl<R: BufRead> CsvRows<R> {
         check_columns(header.len())?;
         Ok(Self {
             header: header.iter().map(str::to_owned).collect(),
-            rows: reader.into_records(),
+            rows: reader.into_records().peekable(),
             ends,
             last,
             form: form.clone(),
@@ -103,22 +104,33 @@ impl<R: BufRead> CsvRows<R> {
     }
 }
 
+impl<R: Read> CsvRows<R> {
+    /// Returns whether the file ends without a line end after the row that was read last.
+    fn ends_within_row(&mut self) -> bool {
+        let is_last = self.rows.peek().is_none();
+        is_last && !matches!(self.last.load(Ordering::Relaxed), b'\n' | b'\r')
+    }
+}
+
 impl<R: Read> Iterator for CsvRows<R> {
     type Item = std::io::Result<Line>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Some(read) = self.rows.next() else {
-            if !matches!(self.last.load(Ordering::Relaxed), b'\n' | b'\r') {
-                self.form.set_unended();
-            }
-            return None;
-        };
+        let read = self.rows.next()?;
         self.ends.mark();
         let cells = match read {
             Ok(cells) => cells,
             Err(error) => {
                 let number = self.form.line_of(error.position());
                 let reason = match error.kind() {
+                    csv::ErrorKind::UnequalLengths {
+                        expected_len, len, ..
+                    } if len < expected_len && self.ends_within_row() => {
+                        self.form.set_cut_line(number);
+                        format!(
+                            "the file ends within this row, after {len} of {expected_len} cells: it looks cut off"
+                        )
+                    }
                     csv::ErrorKind::UnequalLengths { expected_len, .. } => {
                         format!("row must have {expected_len} cells, like the header")
                     }
@@ -197,16 +209,20 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_without_a_line_end_is_noted() {
+    fn a_file_that_ends_within_a_row_looks_cut_off() {
         for (text, expected) in [
-            ("url;ville\n1;Toulon\n2;Tou", true),
-            ("url;ville\n1;Toulon\n2;Toulon\n", false),
-            ("url;ville\r\n1;Toulon\r\n", false),
+            ("url;ville\n1;Toulon\n2", Some(3)),
+            ("url;ville\r1;Toulon\r2", Some(3)),
+            ("url;ville\n1;Toulon\n2\n", None),
+            ("url;ville\n1\n2;Toulon", None),
+            ("url;ville\n1;Toulon\n2;\"Toulon\"", None),
+            ("url;ville\n1;Toulon\n2;Toulon\n", None),
+            ("url;ville\r\n1;Toulon\r\n", None),
         ] {
             let input = toise_input::open(text.as_bytes(), TextConversion::Utf8).unwrap();
             let rows = CsvRows::new(input.reader, &CsvDialect::default(), &input.form).unwrap();
             assert!(rows.count() > 0);
-            assert_eq!(input.form.is_unended(), expected, "{text}");
+            assert_eq!(input.form.cut_line(), expected, "{text}");
         }
     }
 }

@@ -52,24 +52,24 @@ impl SnapshotRows {
         }
     }
 
-    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `unended` names
-    /// the files that may be cut off.
+    /// Returns the snapshot, at the time of its latest sighting, or of its creation if no row has a time. `cut` names
+    /// the last lines of files that look cut off.
     ///
     /// # Errors
-    /// A row identifies no advert or a file may be cut off, so it is not known what the portal shows.
-    pub fn finish(self, unended: &[String]) -> Result<PortalSnapshot, BoxedError> {
+    /// A row identifies no advert or a file looks cut off, so it is not known what the portal shows.
+    pub fn finish(self, cut: &[String]) -> Result<PortalSnapshot, BoxedError> {
+        if !cut.is_empty() {
+            return Err(format!(
+                "--snapshot: {}: the file ends within this row and looks cut off, so nothing was taken offline; what \
+                 was read is ingested",
+                cut.join("; ")
+            )
+            .into());
+        }
         if self.unnamed > 0 {
             return Err(format!(
                 "--snapshot: {} rows name no advert, so nothing was taken offline; what was read is ingested",
                 self.unnamed
-            )
-            .into());
-        }
-        if !unended.is_empty() {
-            return Err(format!(
-                "--snapshot: the last line of {} has no line end, so the file may be cut off and nothing was taken \
-                 offline; what was read is ingested. If the file is complete, add a line end to it",
-                unended.join(", ")
             )
             .into());
         }

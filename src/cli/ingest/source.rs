@@ -53,8 +53,8 @@ pub struct OpenSource<'r> {
     pub form: SharedForm,
 }
 
-/// The names of the fields of rows without a header, in the order in which they first occur, as many as a table may have
-/// columns.
+/// The names of the fields of rows without a header, in the order in which they first occur, as many as a table may
+/// have columns.
 #[derive(Default)]
 pub struct FieldNames {
     /// The names.
@@ -152,7 +152,7 @@ pub fn open<'r>(
         }
         IngestFormat::Json => open(Box::new(JsonRecords::new(input, records)?), None, "record"),
         IngestFormat::Parquet => return Err("not a Parquet file".into()),
-        IngestFormat::Ndjson => open(Box::new(NdJson::new(input)), None, "line"),
+        IngestFormat::Ndjson => open(Box::new(NdJson::new(input, &form)), None, "line"),
         IngestFormat::Xml => open(xml(input, records, &form)?, None, "record"),
     })
 }

@@ -1,6 +1,6 @@
-//! Finds columns that are not read: those that no rule reads although their name says what no advert of the file has,
-//! and a column of classes whose texts name none. Both otherwise only show as adverts without a price or of another
-//! class.
+//! Finds columns that are probably ignored by mistake: a column that no rule reads although its name promises a field
+//! that every advert of the file lacks, and a column of classes whose texts name no known class. Without this, the user
+//! would only notice adverts without a price or with a wrong class.
 
 use serde_json::Value;
 

@@ -94,8 +94,8 @@ pub struct SqlArgs {
     /// Output format [default: table; json with --json]
     #[arg(long, value_enum)]
     pub format: Option<SqlFormat>,
-    /// Write the rows to a file instead: .parquet, .arrow, .arrows (a stream), .csv, .json or .ndjson; .geojson or .fgb for rows with lon
-    /// and lat
+    /// Write the rows to a file instead: .parquet, .arrow, .arrows (a stream), .csv, .json or .ndjson; .geojson or .fgb
+    /// for rows with lon and lat
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write GeoParquet: --output FILE.parquet with the position of each row, from its columns lon and lat
@@ -106,10 +106,11 @@ pub struct SqlArgs {
     /// Read a table as of an earlier version, such as `dvf=12`; repeatable
     #[arg(long, value_name = "TABLE=VERSION", value_parser = table_version, conflicts_with = "url")]
     pub as_of: Vec<(String, u64)>,
-    /// Query a file as a table: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow or JSON, packed or not; repeatable
+    /// Query a file as a table: CSV in any dialect and encoding, XLSX, ODS, Parquet, Arrow or JSON, packed or not;
+    /// repeatable
     #[arg(long = "file", value_name = "NAME=PATH", conflicts_with = "url")]
     pub files: Vec<FileTable>,
-    /// Columns of these files that are text, besides those that hold codes: names separated by commas, or all
+    /// Columns of these files that are text, in addition to columns of codes: names separated by commas, or all
     #[arg(
         long,
         value_name = "NAMES",

@@ -258,7 +258,7 @@ impl Cluster {
         left.cloned().collect()
     }
 
-    /// Marks a worker as lost, so that it gets no more work, and tells the user.
+    /// Marks a worker as lost, so that it gets no more work, and informs the user.
     fn drop_worker(&self, link: &Link, reason: &str) {
         if link.is_lost.swap(true, Ordering::Relaxed) {
             return;

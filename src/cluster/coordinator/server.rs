@@ -30,7 +30,7 @@ const MIB: u64 = 1 << 20;
 
 /// The state that the SQL functions of a server depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InUse {
+pub struct FunctionState {
     /// Its model and its index of addresses, from [`Identity::in_use`].
     pub identity: Identity,
     /// Valuation date of estimates that give none.
@@ -44,7 +44,7 @@ pub struct ServerWorkers {
     access: Access,
     urls: Vec<Url>,
     scanned_bytes_min: u64,
-    in_use: Box<dyn Fn() -> Option<InUse> + Send + Sync>,
+    in_use: Box<dyn Fn() -> Option<FunctionState> + Send + Sync>,
     resting: Mutex<HashMap<Url, Instant>>,
 }
 
@@ -56,7 +56,7 @@ impl ServerWorkers {
     /// An address is refused, or certificates cannot be read.
     pub fn new(
         settings: &ClusterSettings,
-        in_use: impl Fn() -> Option<InUse> + Send + Sync + 'static,
+        in_use: impl Fn() -> Option<FunctionState> + Send + Sync + 'static,
     ) -> Result<Option<Self>> {
         let urls = addresses(&settings.workers)?;
         if urls.is_empty() {
@@ -89,7 +89,7 @@ impl ServerWorkers {
         query: PlannedQuery<'_>,
         plan: &Arc<dyn ExecutionPlan>,
     ) -> std::result::Result<Shared, Failure> {
-        let begun: InUse = serde_json::from_str(query.state)?;
+        let begun: FunctionState = serde_json::from_str(query.state)?;
         if Some(&begun) != (self.in_use)().as_ref() {
             return Ok(Shared::Impossible("a model or an index changed".into()));
         }

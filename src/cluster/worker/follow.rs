@@ -3,33 +3,36 @@
 
 use std::sync::Arc;
 
-use super::Held;
-use toise_publish::follow::{Failure, User};
+use super::WorkerData;
+use toise_publish::follow::{Failure, ReplicaUser};
 use toise_publish::manifest::Manifest;
 use toise_publish::replica::Replica;
 
 /// The data of a worker that follows publications.
-pub struct HeldReplica {
-    held: Arc<Held>,
+pub struct WorkerReplica {
+    worker_data: Arc<WorkerData>,
     number: Option<u64>,
 }
 
-impl HeldReplica {
+impl WorkerReplica {
     /// Creates it; from then on, tables change only with publications.
-    pub fn new(held: Arc<Held>, replica: &Replica) -> Self {
-        held.engine().hold();
+    pub fn new(worker_data: Arc<WorkerData>, replica: &Replica) -> Self {
+        worker_data.engine().freeze_views();
         let number = replica.installed().map(|manifest| manifest.number);
-        Self { held, number }
+        Self {
+            worker_data,
+            number,
+        }
     }
 }
 
-impl User for HeldReplica {
+impl ReplicaUser for WorkerReplica {
     fn uses(&self, installed: &Manifest) -> bool {
         self.number == Some(installed.number)
     }
 
     fn switch_to(&mut self, installed: &Manifest) -> Result<(), Failure> {
-        self.held.engine().switch()?;
+        self.worker_data.engine().switch()?;
         self.number = Some(installed.number);
         Ok(())
     }

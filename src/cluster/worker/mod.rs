@@ -1,11 +1,11 @@
 //! A worker: answers parts of bulk jobs and plans of SQL for commands on other machines.
 //!
-//! It holds the data of a folder ([`Held`]). `datafusion-distributed` runs plans, in sessions with the functions and
-//! data files of this folder (`sessions`). The code of the local commands answers parts of bulk jobs (`parts`). A
+//! It holds the data of a folder ([`WorkerData`]). `datafusion-distributed` runs plans, in sessions with the functions
+//! and data files of this folder (`sessions`). The code of the local commands answers parts of bulk jobs (`parts`). A
 //! replica's worker follows the publications of its writer (`follow`).
 
+mod data;
 mod follow;
-mod held;
 mod parts;
 mod service;
 mod sessions;
@@ -23,8 +23,8 @@ use tonic::{Request, Status};
 
 use crate::Access;
 use crate::protocol::MESSAGE_BYTES_MAX;
-pub use follow::HeldReplica;
-pub use held::Held;
+pub use data::WorkerData;
+pub use follow::WorkerReplica;
 use service::WorkService;
 use sessions::Sessions;
 use toise_telemetry::Metrics;
@@ -36,13 +36,13 @@ pub async fn serve(
     listener: TcpListener,
     tls: Option<Tls>,
     access: Access,
-    held: Arc<Held>,
+    worker_data: Arc<WorkerData>,
     (limits, metrics): (ServerLimits, Metrics),
     stop: impl Future<Output = ()> + Send,
 ) {
-    let sessions = Sessions::new(Arc::clone(&held), access.clone());
+    let sessions = Sessions::new(Arc::clone(&worker_data), access.clone());
     let plans = Worker::from_session_builder(sessions).with_version(env!("CARGO_PKG_VERSION"));
-    let parts = FlightServiceServer::new(WorkService::new(held))
+    let parts = FlightServiceServer::new(WorkService::new(worker_data))
         .max_decoding_message_size(MESSAGE_BYTES_MAX)
         .max_encoding_message_size(MESSAGE_BYTES_MAX);
     let routes = Routes::new(parts).add_service(plans.into_worker_server());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::Held;
+use super::WorkerData;
 use crate::protocol::{AboutPart, Job, Work, decode, encode, pack};
 use crate::{Error, Result};
 use toise_estimate::bulk::EstimateRun;
@@ -40,16 +40,17 @@ fn header(names: &[String]) -> Arc<Header> {
 }
 
 impl OpenJob {
-    pub(super) fn open(held: &Held, job: &Job) -> Result<Self> {
-        let addresses = LazyGeocoder::new(held.data().to_owned());
+    pub(super) fn open(worker_data: &WorkerData, job: &Job) -> Result<Self> {
+        let addresses = LazyGeocoder::new(worker_data.data().to_owned());
         Ok(match &job.work {
             Work::Estimate(work) => {
-                let valuer = held.valuer(&job.identity, work.adjustments())?;
+                let valuer = worker_data.valuer(&job.identity, work.adjustments())?;
                 let run = EstimateRun::of_job(&valuer, work, &addresses).map_err(wrong)?;
                 Self::Estimate(Box::new(run), header(&work.names))
             }
             Work::Match(work) => {
-                let run = MatchRun::of_job(&held.open_data(), work, &addresses).map_err(wrong)?;
+                let run =
+                    MatchRun::of_job(&worker_data.open_data(), work, &addresses).map_err(wrong)?;
                 Self::Match(Box::new(run), header(&work.names))
             }
             Work::Geocode {
@@ -65,7 +66,7 @@ impl OpenJob {
                     operation: *operation,
                     appended: request.appended().map_err(wrong)?,
                 };
-                let geocoder = folder::open(held.data()).map_err(wrong)?;
+                let geocoder = folder::open(worker_data.data()).map_err(wrong)?;
                 Self::Geocode(question, Box::new(geocoder))
             }
         })
@@ -101,7 +102,7 @@ impl OpenJob {
     }
 }
 
-/// Answers the blocks of a part, each with a batch of its own as the local command does.
+/// Answers the blocks of a part, each in a separate batch, as the local command does.
 fn blocks<C: Serialize + Send>(
     started: Instant,
     part: &[u8],

@@ -13,7 +13,7 @@ use futures::stream::{self, BoxStream, StreamExt};
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::Held;
+use super::WorkerData;
 use crate::protocol::{IDENTIFY, Job, PART, unpack};
 use crate::{Error, Result};
 
@@ -25,14 +25,14 @@ type Stream<T> = BoxStream<'static, std::result::Result<T, Status>>;
 
 /// The service of one worker.
 pub(super) struct WorkService {
-    held: Arc<Held>,
+    worker_data: Arc<WorkerData>,
     places: Arc<Semaphore>,
 }
 
 impl WorkService {
-    pub(super) fn new(held: Arc<Held>) -> Self {
+    pub(super) fn new(worker_data: Arc<WorkerData>) -> Self {
         Self {
-            held,
+            worker_data,
             places: Arc::new(Semaphore::new(PARTS_AT_ONCE)),
         }
     }
@@ -40,10 +40,10 @@ impl WorkService {
     /// Runs work that blocks or computes on the blocking pool.
     async fn run(
         &self,
-        work: impl FnOnce(&Held) -> Result<Bytes> + Send + 'static,
+        work: impl FnOnce(&WorkerData) -> Result<Bytes> + Send + 'static,
     ) -> std::result::Result<Bytes, Status> {
-        let held = Arc::clone(&self.held);
-        let done = tokio::task::spawn_blocking(move || work(&held)).await;
+        let worker_data = Arc::clone(&self.worker_data);
+        let done = tokio::task::spawn_blocking(move || work(&worker_data)).await;
         let done = done.map_err(|error| Status::unavailable(error.to_string()))?;
         done.map_err(status)
     }
@@ -79,15 +79,17 @@ impl FlightService for WorkService {
         let Action { r#type, body } = request.into_inner();
         let body = match r#type.as_str() {
             IDENTIFY => {
-                let introduce = |held: &Held| Ok(serde_json::to_vec(&held.introduction()?)?.into());
+                let introduce = |worker_data: &WorkerData| {
+                    Ok(serde_json::to_vec(&worker_data.introduction()?)?.into())
+                };
                 self.run(introduce).await?
             }
             PART => {
                 // The semaphore is never closed.
                 let _place = self.places.acquire().await.ok();
-                self.run(move |held| {
+                self.run(move |worker_data| {
                     let (job, part) = unpack::<Job>(&body)?;
-                    held.job(&job)?.answer(&part)
+                    worker_data.job(&job)?.answer(&part)
                 })
                 .await?
             }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tonic::codegen::http::HeaderMap;
 use url::Url;
 
-use super::Held;
+use super::WorkerData;
 use crate::protocol::{QueryTerms, TERMS};
 use crate::{Access, Error, Result};
 use toise_engine::session::Session;
@@ -37,15 +37,15 @@ type OpenSession = (QueryTerms, Arc<Session>);
 /// The sessions of one worker.
 #[derive(Clone)]
 pub(super) struct Sessions {
-    held: Arc<Held>,
+    worker_data: Arc<WorkerData>,
     access: Access,
     open: Arc<Mutex<VecDeque<OpenSession>>>,
 }
 
 impl Sessions {
-    pub(super) fn new(held: Arc<Held>, access: Access) -> Self {
+    pub(super) fn new(worker_data: Arc<WorkerData>, access: Access) -> Self {
         Self {
-            held,
+            worker_data,
             access,
             open: Arc::default(),
         }
@@ -58,7 +58,7 @@ impl Sessions {
             return Ok(Arc::clone(session));
         }
         let session = self
-            .held
+            .worker_data
             .opened(&terms.identity, || self.open_session(terms))?;
         let session = Arc::new(session);
         open.truncate(SESSIONS_OPEN_MAX - 1);
@@ -70,13 +70,13 @@ impl Sessions {
         let failed = |error: &dyn std::fmt::Display| Error::Query(error.to_string());
         let functions = self.functions(terms)?;
         let tables = SqlTables {
-            engine: Arc::clone(self.held.engine()),
+            engine: Arc::clone(self.worker_data.engine()),
             listings: None,
             functions: Arc::new(move || functions.clone()),
             derived: Vec::new(),
-            layers: Layers::of(self.held.data()),
+            layers: Layers::of(self.worker_data.data()),
         };
-        let (limits, threads) = self.held.limits();
+        let (limits, threads) = self.worker_data.limits();
         let session = tables
             .open("", limits, threads)
             .map_err(|error| failed(&error))?;
@@ -95,14 +95,14 @@ impl Sessions {
             Adjustments::Off
         };
         let mut all = functions::scalar_functions();
-        let geocoder = folder::open(self.held.data());
+        let geocoder = folder::open(self.worker_data.data());
         let geocoder = geocoder.map_err(|error| Error::Query(error.to_string()))?;
         all.extend(address_functions::live_functions(Arc::new(geocoder)));
-        let layers = Layers::of(self.held.data());
+        let layers = Layers::of(self.worker_data.data());
         all.extend(layer_functions::scalar_functions(&layers));
-        let (held, identity) = (Arc::clone(&self.held), terms.identity.clone());
+        let (worker_data, identity) = (Arc::clone(&self.worker_data), terms.identity.clone());
         let open = move || {
-            let valuer = held.valuer(&identity, adjustments);
+            let valuer = worker_data.valuer(&identity, adjustments);
             valuer.map(Arc::new).map_err(|error| error.to_string())
         };
         all.extend(estimates::functions_from(open, terms.today));

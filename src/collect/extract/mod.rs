@@ -6,6 +6,7 @@
 //! ([`french`]). A page of 500 kB takes about ten milliseconds.
 
 pub mod charset;
+pub mod erased;
 mod open_graph;
 mod schema_org;
 mod town;

@@ -447,6 +447,36 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
 }
 
 #[test]
+fn an_area_of_apimo_is_read_only_in_square_metres() {
+    let mappings = shipped();
+    let read = |kind: u32, area: Value| {
+        let row = json!({"id": 1, "agency": 7, "type": kind, "area": area});
+        let mapping = mappings.get("apimo").unwrap();
+        mapping.read(row.as_object().unwrap(), &Portals::default())
+    };
+    for area in [
+        json!({"unit": 1, "value": 65.125}),
+        json!({"unit": null, "value": 65.125}),
+        json!({"unit": 0, "value": "65.125"}),
+        json!({"unit": {"id": 1, "name": "m²"}, "value": 65.125}),
+        json!({"value": 65.125}),
+    ] {
+        let found = read(1, area.clone());
+        assert_eq!(
+            found.advert["habitation"]["surface"]["total"], 65.125,
+            "{area}"
+        );
+        assert!(found.left_out.is_empty(), "{area}");
+        assert_eq!(read(3, area).advert["land"]["surface"], 65.125);
+    }
+    let other = read(1, json!({"unit": 2, "value": 700}));
+    assert!(other.advert["habitation"]["surface"].is_null());
+    assert_eq!(other.left_out[0].path, "habitation.surface.total");
+    assert_eq!(other.left_out[0].value, "\"unit 2: 700\"");
+    assert!(read(1, json!({"unit": 2, "value": 0})).left_out.is_empty());
+}
+
+#[test]
 fn classes_are_read_in_every_usual_spelling() {
     let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [

@@ -4,13 +4,15 @@ import { KINDS, alertsOf, findAlert } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, counted, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Json, Note, Waiting, html, useLoaded, useRef, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Field, Head, Icon, Json, More, Note, Waiting, html, useLoaded, usePages, useRef, useRepeated, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
 
-/** How often deliveries are looked at again, milliseconds. */
+/** How often deliveries and matches are looked at again, milliseconds for each page that is shown. */
 const TAIL_MS = 2_000;
+/** Deliveries or matches on a page. */
+const PAGE = 20;
 /** Days of matches that are sent again, and matches at most. */
 const REPLAY_DAYS = 7;
 const REPLAY_MAX = 100;
@@ -62,14 +64,15 @@ export function Alerts({ parameters, set }) {
 
 /** One alert: its search, its deliveries as they happen, and what it matched. */
 function Followed({ alert, onChange }) {
-  const { base, price } = KINDS[alert.kind];
+  const { base } = KINDS[alert.kind];
   const path = `${base}/${alert.alert_id}`;
   const [isBusy, setBusy] = useState(false);
   const [isEdited, setEdited] = useState(false);
-  const history = useLoaded((signal) => call("GET", `${base}/history/${alert.alert_id}?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
-  const deliveries = useLoaded((signal) => call("GET", `${path}/deliveries?take=50`, undefined, { signal, isQuiet: true }), [alert.alert_id]);
-  useRepeated(history, TAIL_MS);
-  useRepeated(deliveries, TAIL_MS);
+  const list = (of) => async (nth, last, signal) => (await call("GET", `${of}?skip=${nth * PAGE}&take=${PAGE}`, undefined, { signal, isQuiet: true })).data;
+  const history = usePages(PAGE, list(`${base}/history/${alert.alert_id}`), (match) => match.flxId ?? match.numero_dpe ?? match.id);
+  const deliveries = usePages(PAGE, list(`${path}/deliveries`), (one) => one.delivery_id);
+  useRepeated(history, TAIL_MS * history.pages);
+  useRepeated(deliveries, TAIL_MS * deliveries.pages);
   const run = (act, done) => async () => {
     setBusy(true);
     await attempt(act, done);
@@ -88,8 +91,8 @@ function Followed({ alert, onChange }) {
     const { delivered, duration_ms: ms, error } = (await call("POST", `${path}/test`)).data;
     toast(delivered ? word("isTested", { ms }) : word("isTestRefused", { error }), !delivered);
   });
-  const sent = deliveries.value?.data ?? [];
-  const matches = history.value?.data ?? [];
+  const { entries: sent = [] } = deliveries.value ?? {};
+  const { entries: matches = [], hasMore } = history.value ?? {};
   return html`<section class="card" aria-label=${alert.search_name}>
     <div class="row spread"><h2>${alert.search_name}</h2><span class="row">
       <button type="button" aria-expanded=${String(isEdited)} onClick=${() => setEdited(!isEdited)}><${Icon} name="edit" />${word("edit")}</button>
@@ -97,20 +100,22 @@ function Followed({ alert, onChange }) {
       <button type="button" disabled=${isBusy} onClick=${replay}><${Icon} name="replay" />${word("replay", { days: REPLAY_DAYS })}</button>
       <button type="button" disabled=${isBusy} onClick=${toggle}><${Icon} name=${alert.activated ? "pause" : "play"} />${word(alert.activated ? "pause" : "resume")}</button></span></div>
     ${isEdited && html`<${EditAlert} path=${path} alert=${alert} onEnd=${(isChanged) => { setEdited(false); isChanged && onChange(); }} />`}
-    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd).map(([name, value]) => html`<${Badge}>${labelled(name, value)}<//>`)}</div>
+    <div class="chips">${described(alert.search_query.filterProperty ?? alert.search_query.filterAd ?? alert.search_query.filters).map(([name, value]) => html`<${Badge}>${labelled(name, value)}<//>`)}</div>
     <p class="quiet">${word("goesTo")} <code>${alert.webhook_url}</code></p>
     <h3>${word("deliveries")}</h3>
     <${Waiting} of=${deliveries} />
     ${deliveries.value && sent.length === 0 && html`<p class="quiet">${word("noDeliveries")}</p>`}
-    <ol class="timeline">${sent.map((one) => html`<li key=${one.delivery_id ?? one.created_at} class=${STATUS[one.status?.toUpperCase()] ?? ""}>
+    <ol class="timeline">${sent.map((one) => html`<li key=${one.delivery_id} class=${STATUS[one.status?.toUpperCase()] ?? ""}>
       <div class="row spread"><span><b>${counted("someMatches", one.items)}</b> <${Badge} kind=${STATUS[one.status?.toUpperCase()] ?? ""}>${word(`delivery.${one.status?.toUpperCase()}`)}<//></span>
         <time class="quiet nowrap" datetime=${one.created_at} title=${moment(one.created_at)}>${ago(one.created_at)}</time></div>
       <p class="quiet"><small>${counted("attemptsMade", one.attempts)}${one.last_error ?? one.last_status ? ` · ${labelled(word("answer"), one.last_error ?? one.last_status)}` : ""}</small></p>
       <${Json} of=${one} /></li>`)}</ol>
-    <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)})` : ""}</h3>
+    <${More} of=${deliveries} />
+    <h3>${word("matches")}${matches.length > 0 ? ` (${number(matches.length)}${hasMore ? "+" : ""})` : ""}</h3>
     <${Waiting} of=${history} />
     ${history.value && matches.length === 0 && html`<p class="quiet">${word("noMatches")}</p>`}
-    <ul>${matches.slice(0, 20).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>
+    <ul>${matches.map((match) => html`<${Match} kind=${alert.kind} match=${match} />`)}</ul>
+    <${More} of=${history} />
     <${Json} of=${alert} />
   </section>`;
 }

@@ -13,7 +13,7 @@ import { Around, Prices } from "./homearound.js";
 import { RentAndReport } from "./rentandreport.js";
 import { WhatIf } from "./whatif.js";
 
-/** Sales beside the comparables, on the map. */
+/** Sales on the map in addition to the comparables. */
 const COMPARABLES_KM = "5km";
 /** Results of the geocoder that are asked about where none is sure. */
 const CANDIDATES = 5;

@@ -9,6 +9,8 @@ const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
 /** The limit that a key may be without. */
 const QUOTA = "monthly_quota";
+/** The box of a new key that is without it; that of an existing key is left empty. */
+const UNLIMITED = "unlimited";
 /** Limits of a key: name in the contract, word, and the least. */
 const LIMITS = [["rate", "rate", 1], [QUOTA, "quota", 0], ["max_concurrent_estimates", "concurrent", 1]];
 
@@ -18,8 +20,13 @@ const list = (path) => (signal) => call("GET", `${ADMIN}/${path}`, undefined, { 
 const limitsOf = (of) => Object.fromEntries(LIMITS.map(([name]) => [name, of.get(name)]).filter(([, given]) => given).map(([name, given]) => [name, Number(given)]));
 
 /** The limits of a new key, which has defaults, or of the key `of`. */
-const LimitFields = ({ of }) => html`<div class="columns">${LIMITS.map(([name, label, least]) => html`<${Field} label=${word(label)}>
-  <input type="number" min=${least} name=${name} required=${Boolean(of) && name !== QUOTA} defaultValue=${of?.[name] ?? ""} placeholder=${word(!of ? "default" : name === QUOTA ? "unlimited" : "")} /><//>`)}</div>`;
+function LimitFields({ of }) {
+  const [isUnlimited, setUnlimited] = useState(false);
+  return html`<div class="columns">${LIMITS.map(([name, label, least]) => html`<${Field} label=${word(label)}>
+    <input type="number" min=${least} name=${name} required=${Boolean(of) && name !== QUOTA} disabled=${isUnlimited && name === QUOTA}
+      defaultValue=${of?.[name] ?? ""} placeholder=${word(name === QUOTA && (of || isUnlimited) ? "unlimited" : of ? "" : "default")} /><//>`)}</div>
+    ${!of && html`<label class="check"><input type="checkbox" name=${UNLIMITED} checked=${isUnlimited} onChange=${(event) => setUnlimited(event.target.checked)} /> <span>${word("quotaNone")}</span></label>`}`;
+}
 
 const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend><div class="scopes">${SCOPES.map((scope) => html`<label class="check">
   <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> <span>${scope}</span></label>`)}</div></fieldset>`;
@@ -63,7 +70,7 @@ export function Keys() {
     }
   };
   const create = submit(async (of) => {
-    const body = { kind: of.get("kind"), account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope"), ...limitsOf(of) };
+    const body = { kind: of.get("kind"), account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope"), ...(of.get(UNLIMITED) && { [QUOTA]: null }), ...limitsOf(of) };
     setSecret((await call("POST", `${ADMIN}/keys`, body)).data.key);
   });
   const change = submit(async (of) => {

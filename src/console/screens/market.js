@@ -24,7 +24,7 @@ import { Card } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
 const COMMUNES_ZOOM = 8;
-/** A click finds what lies within this many metres. */
+/** A click finds what is within this many metres. */
 const NEAR_M = 60;
 /** Results are those of the place from this zoom on, within about what the map shows, pixels and metres. */
 const LOCAL_ZOOM = 8;
@@ -173,7 +173,7 @@ function DatasetMap({ name, parameters, set }) {
       </div>
       ${opened && html`<${Opened} name=${name} of=${of} place=${parameters.place} area=${clicked} close=${close} />`}
       ${fields.value && html`<${Results} isHidden=${Boolean(opened)} key=${name} name=${name} filters=${filters} view=${view} isInArea=${Boolean(place?.area)} lit=${lit} onLit=${setLit} onList=${setListed}
-            onPick=${openRecord} alert=${name === "properties" && may("alerts") && `#/alerts?new=1&${new URLSearchParams({ ...onlyFilters(parameters), ...onlyPlace(parameters) })}`}
+            onPick=${openRecord} alert=${may("alerts") && `#/alerts?${new URLSearchParams({ new: 1, dataset: name, ...onlyFilters(parameters), ...onlyPlace(parameters) })}`}
             onClear=${chosen && (() => set({ ...withoutFilters(parameters), ...ANYWHERE }))} />`}
     </section>
     <div class="maptools">

@@ -8,51 +8,62 @@ import { ANYWHERE, placeOf, placeText } from "../areas.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
 import { counted, word } from "../language.js";
-import { Field, Head, Icon, Note, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
+import { Field, Head, Icon, Note, Segments, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { toast } from "../toasts.js";
 import { Match } from "./match.js";
 
-/** Where alerts are made: on properties, which the map shows. */
-const { base: BASE, price } = KINDS.properties;
-/** What an alert asks for unless its filters say otherwise, and the filters that come first. */
-const HOMES_FOR_SALE = { offer: [{ type: "OFFER_BUY" }] };
-const USUAL = ["type", "location.postalCode", "price.latest.value", "habitation.surface.total"];
+/** Alerts on sales or diagnostics. */
+const openData = (usual) => ({ search: (...filters) => ({ filters: filters.reduce(merged) }), match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"], usual });
+/** What alerts are made on: what the map shows. For each, the search with filters, what is reported, and the filters that come first. */
+const OF = {
+  properties: {
+    // For sale, unless the filters say otherwise.
+    search: (...filters) => ({ filterProperty: filters.reduce(merged, { offer: [{ type: "OFFER_BUY" }] }) }), match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"],
+    usual: ["type", "location.postalCode", "price.latest.value", "habitation.surface.total"],
+  },
+  dvf: openData(["property_type", "postal_code", "price_eur", "surface_m2"]),
+  dpe: openData(["etiquette_dpe", "code_postal_ban", "surface_habitable_logement"]),
+};
 const PREVIEW_DAYS = 30;
 const EXAMPLES_MAX = 5;
 /** Rest after a change before the preview is asked for, milliseconds. */
 const REST_MS = 400;
 
 export function NewAlert({ parameters, set, onMade }) {
+  const kind = Object.hasOwn(OF, parameters.dataset ?? "") ? parameters.dataset : "properties";
+  const { match, usual } = OF[kind];
+  const { path, inner, within } = DATASETS[kind];
   const [fault, setFault] = useState(null);
   const [isBusy, setBusy] = useState(false);
-  const fields = useFields("/v2/protected/properties/search", ["search", "filterProperty"]);
+  const fields = useFields(path, inner);
   const given = fields.value && filtersOf(fields.value, parameters);
   const place = placeOf(parameters);
-  const inPlace = place ? DATASETS.properties.within(place) : {};
-  const search = { filterProperty: [given ?? {}, inPlace].reduce(merged, HOMES_FOR_SALE) };
+  const search = OF[kind].search(given ?? {}, place ? within(place) : {});
+  const left = { ...withoutFilters(parameters), ...ANYWHERE, new: "", dataset: "" };
   const create = async (event) => {
     event.preventDefault();
     if (isBusy) return;
     const of = new FormData(event.target);
     setBusy(true);
     try {
-      const { data } = await call("PUT", BASE, { search_query: search, match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_MERGED"], search_name: of.get("name"), webhook_url: of.get("url") });
+      const { data } = await call("PUT", KINDS[kind].base, { search_query: search, match, search_name: of.get("name"), webhook_url: of.get("url") });
       toast(word("isCreated", { name: of.get("name") }));
       onMade();
-      set({ ...withoutFilters(parameters), ...ANYWHERE, new: "", alert: data?.alert_id ?? "" }, true);
+      set({ ...left, alert: data?.alert_id ?? "" }, true);
     } catch (error) {
       setFault(error.message);
       setBusy(false);
     }
   };
   return html`<${Head} title=${word("newAlertTitle")} about=${word("newAlertAbout")}>
-      <button type="button" class="quiet" onClick=${() => set({ ...withoutFilters(parameters), ...ANYWHERE, new: "" }, true)}>${word("cancel")}</button><//>
+      <button type="button" class="quiet" onClick=${() => set(left, true)}>${word("cancel")}</button><//>
     <div class="grid2 newalert">
       <form class="card form" onSubmit=${create}>
         <h2>${word("alertSearch")}</h2>
+        <${Segments} label=${word("dataset")} value=${kind} values=${Object.keys(OF).map((one) => [one, word(`${one}.short`)])} onChange=${(one) => set({ ...withoutFilters(parameters), dataset: one })} />
         <${Waiting} of=${fields} lines=${2} />
-        ${fields.value && html`<${FilterChips} fields=${fields.value} usual=${USUAL} parameters=${parameters} set=${set} />`}
+        ${fields.value && html`<${FilterChips} key=${kind} fields=${fields.value} usual=${usual} parameters=${parameters} set=${set} />`}
         ${place && html`<div class="row spread"><span><${Icon} name="area" small /> ${word("areaChosen", { place: placeText(parameters) })}</span>
           <button type="button" class="quiet compact" onClick=${() => set(ANYWHERE)}>${word("removeArea")}</button></div>`}
         <h2>${word("alertReceiver")}</h2>
@@ -62,19 +73,20 @@ export function NewAlert({ parameters, set, onMade }) {
         ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}
         <div class="row"><button class="primary" aria-busy=${String(isBusy)}><${Icon} name="alerts" />${word("create")}</button></div>
       </form>
-      ${fields.value && html`<${Preview} search=${search} />`}
+      ${fields.value && html`<${Preview} key=${kind} kind=${kind} search=${search} />`}
     </div>`;
 }
 
-/** What the search would have found in the last days. */
-function Preview({ search }) {
+/** What the search would have found in the last days; of sales and diagnostics, all that it finds now. */
+function Preview({ kind, search }) {
+  const isOpenData = kind !== "properties";
   const rested = useRested(search, REST_MS);
-  const asked = useLoaded((signal) => call("POST", `${BASE}/preview`, { search_query: rested, days: PREVIEW_DAYS }, { signal }), [JSON.stringify(rested)]);
+  const asked = useLoaded((signal) => call("POST", `${KINDS[kind].base}/preview`, { search_query: rested, ...(!isOpenData && { days: PREVIEW_DAYS }) }, { signal }), [JSON.stringify(rested)]);
   const { count = 0, per_day: days = [], items = [] } = asked.value?.data ?? {};
   return html`<section class="card preview" aria-label=${word("preview")}><h2>${word("preview")}</h2><${Waiting} of=${asked} lines=${6} />
-    ${asked.value && html`<p role="status">${counted("previewFound", count, { days: PREVIEW_DAYS })}</p>
-      ${count > 0 && html`<${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
+    ${asked.value && html`<p role="status">${isOpenData ? counted("previewKnown", count) : counted("previewFound", count, { days: PREVIEW_DAYS })}</p>
+      ${days.length > 0 && count > 0 && html`<${LinePlot} height=${150} title=${`${word("matches")}, ${word("perDay")}`} times=${days.map((one) => Date.parse(one.date))}
         lines=${[{ label: word("matches"), values: days.map((one) => one.count), isBars: true }]} />`}
-      ${items.length > 0 && html`<h3>${word("examples")}</h3><ul>${items.slice(0, EXAMPLES_MAX).map((match) => html`<${Match} match=${match} price=${price} />`)}</ul>`}
-      ${count === 0 && html`<p class="quiet">${word("previewNone")}</p>`}`}</section>`;
+      ${items.length > 0 && html`<h3>${word("examples")}</h3><ul>${items.slice(0, EXAMPLES_MAX).map((match) => html`<${Match} kind=${kind} match=${match} />`)}</ul>`}
+      ${count === 0 && html`<p class="quiet">${word(isOpenData ? "previewNoRecord" : "previewNone")}</p>`}`}</section>`;
 }

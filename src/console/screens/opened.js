@@ -33,7 +33,7 @@ export function useOpenedFocus(panel, opened) {
   }, [opened]);
 }
 
-/** Closes what is opened on Escape, unless the key belongs to a field or to what lies over the page. */
+/** Closes what is opened on Escape, unless the key belongs to a field or to a layer above the page. */
 export function useEscape(isOpened, close) {
   useEffect(() => {
     if (!isOpened) return undefined;

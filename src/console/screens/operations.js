@@ -3,7 +3,7 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, useRef, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, More, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, usePages, useRef, useRepeated, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
@@ -18,6 +18,10 @@ const READINGS_MAX = 150;
 const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
+/** Entries on a page of each list. */
+const PAGE = 50;
+
+const skipping = (name) => async (nth, last, signal) => (await call("GET", `${ADMIN}/${name}?skip=${nth * PAGE}&take=${PAGE}`, undefined, { signal, isQuiet: true })).data;
 
 /** What waits for the first reading of the metrics, or says that there is no newer one. */
 const Awaited = ({ of }) => (of.value ? html`<${Waiting} of=${of} />` : html`<div class="card"><${Waiting} of=${of} lines=${6} /></div>`);
@@ -112,9 +116,9 @@ function Usage() {
 
 /** Reports of imports and ingestions; one opens with all it says. */
 function Reports() {
-  const asked = useLoaded((signal) => call("GET", `${ADMIN}/reports?take=20`, undefined, { signal, isQuiet: true }), []);
+  const asked = usePages(PAGE, skipping("reports"), ({ name }) => name);
   const rejected = (report) => Object.values(report.rejected ?? {}).reduce((sum, tally) => sum + (tally.count ?? 0), 0);
-  const rows = asked.value?.data ?? [];
+  const rows = asked.value?.entries ?? [];
   return html`<section class="card"><h2>${word("imports")}</h2><${Waiting} of=${asked} />
     ${asked.value && rows.length === 0 && html`<${Empty} icon="box" title=${word("importsEmpty")} text=${word("importsEmptyText")}><code>toise import dvf --departments 75</code><//>`}
     ${rows.length > 0 && html`<${Table} rows=${rows} columns=${[
@@ -123,23 +127,24 @@ function Reports() {
       [word("recordsMade"), ({ report }) => number(report.records), true], [word("added"), ({ report }) => number(report.outcome?.added), true],
       [word("replaced"), ({ report }) => number(report.outcome?.replaced), true], [word("duration"), ({ report }) => (report.seconds === undefined ? "" : `${number(report.seconds, 1)} s`), true],
       ["", ({ report }) => html`<${Json} of=${report} />`]]} />`}
+    <${More} of=${asked} />
   </section>`;
 }
 
 /** Pages that are collected, or were lately. */
 function Jobs() {
-  const asked = useLoaded((signal) => call("GET", `${ADMIN}/jobs?take=50`, undefined, { signal, isQuiet: true }), []);
+  const asked = usePages(PAGE, skipping("jobs"), (job) => job.job_id);
   return html`<section class="card"><h2>${word("jobs")}</h2><${Waiting} of=${asked} />
-    ${asked.value && html`<${Table} rows=${asked.value.data} empty=${word("jobsEmpty")} columns=${[
+    ${asked.value && html`<${Table} rows=${asked.value.entries} empty=${word("jobsEmpty")} columns=${[
       [word("created"), (job) => html`<span class="nowrap" title=${moment(job.created_at)}>${ago(job.created_at)}</span>`], [word("page"), (job) => job.url], [word("status"), (job) => html`<${Badge}>${job.status}<//>`],
-      [word("attempts"), (job) => job.attempts, true], [word("reason"), (job) => job.reason ?? ""]]} />`}</section>`;
+      [word("attempts"), (job) => job.attempts, true], [word("reason"), (job) => job.reason ?? ""]]} />`}<${More} of=${asked} /></section>`;
 }
 
-/** The newest entries of the audit log. */
+/** The audit log, the newest entries first. */
 function Audit() {
-  const asked = useLoaded((signal) => call("GET", `${ADMIN}/audit?take=50`, undefined, { signal }), []);
+  const asked = usePages(PAGE, async (nth, last, signal) => (await call("GET", `${ADMIN}/audit?take=${PAGE}${last ? `&before=${last.entry}` : ""}`, undefined, { signal })).data, ({ entry }) => entry);
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
-    ${asked.value && html`<${Table} rows=${asked.value.data} columns=${[
+    ${asked.value && html`<${Table} rows=${asked.value.entries} columns=${[
       [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
-      [word("subject"), (entry) => html`<code class="subject">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${word(`outcome.${entry.outcome}`).replace("outcome.", "")}<//>`]]} />`}</section>`;
+      [word("subject"), (entry) => html`<code class="subject">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${word(`outcome.${entry.outcome}`).replace("outcome.", "")}<//>`]]} />`}<${More} of=${asked} /></section>`;
 }

@@ -7,6 +7,7 @@ import { spoken, spokenValue } from "../filters.js";
 import { day, euros, number, perM2, squareMetres, valueWord, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
+import { PlaceHistory } from "./placehistory.js";
 
 /** Change from the first to the last price, percent; nothing without one. */
 function change([before, after] = []) {
@@ -26,6 +27,15 @@ export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="b
 
 /** Types of sales that are homes, which can be valued. */
 const HOMES = ["Appartement", "Maison"];
+
+/** Parcels of a sale whose history is offered; a farm may have hundreds. */
+const PARCELS_MAX = 5;
+
+/** The parcels and the building that a record names. */
+const placesOf = (record) => [
+  ...(record.parcel_ids ?? []).slice(0, PARCELS_MAX).map((id) => ["parcel", id]),
+  ...(/^[0-9A-Z]{12}$/.test(record.id_rnb ?? "") ? [["building", record.id_rnb]] : []),
+];
 
 /** A value of a record as people write it. */
 function shown(field, value) {
@@ -58,6 +68,7 @@ export function Record({ name, record }) {
       ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
       ${name === "properties" && html`<${Listing} home=${record} />`}
       <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
+      ${placesOf(record).map(([kind, id]) => html`<${PlaceHistory} key=${id} kind=${kind} id=${id} />`)}
     </div>`;
 }
 

@@ -209,7 +209,7 @@ impl Field {
     }
 
     /// Sets an example.
-    pub const fn such_as(self, example: &'static str) -> Self {
+    pub const fn with_example(self, example: &'static str) -> Self {
         Self {
             example: Some(example),
             ..self

@@ -30,6 +30,9 @@ const TOWN_KEYS: [&str; 6] = [
 ];
 /// The rule for an identifier.
 const UUID_RULE: &str = "must be a UUID";
+/// The message for an area that is a text: before this, names of stored areas were replaced by their polygons.
+const AREA_NAME_RULE: &str =
+    "must be GeoJSON or the name of a stored area; there is none with this name";
 
 /// Reads an object.
 ///
@@ -390,6 +393,9 @@ fn dates(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
 /// # Errors
 /// The value is not a valid area; the fault is at the faulty vertex.
 pub fn area(value: &Value, at: JsonPath<'_>) -> Result<Arc<Area>, Fault> {
+    if value.is_string() {
+        return Err(at.fault(AREA_NAME_RULE));
+    }
     Area::from_geojson(value).map(Arc::new).map_err(|fault| {
         if fault.path.is_empty() {
             at.fault(fault.rule)

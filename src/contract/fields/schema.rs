@@ -358,8 +358,7 @@ fn isochrone() -> Value {
         }),
         &["pin", "minutes", "mode"],
     );
-    let about =
-        "What can be reached from a position, as a service of the network of roads computes it";
+    let about = "Area that can be reached from a position, computed by a service for road networks";
     closed(
         json!({"isochrone": described(isochrone, about)}),
         &["isochrone"],

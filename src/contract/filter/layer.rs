@@ -21,8 +21,8 @@ pub const LAYER_RELATIONS: [&str; 3] = ["inside", "outside", "within"];
 /// The keys of a filter on a layer.
 const KEYS: [&str; 3] = ["name", "relation", "meters"];
 
-/// The geometries of a layer, for tests of positions in degrees. Boxes are given by their southern, northern, western and
-/// eastern edge.
+/// The geometries of a layer, for tests of positions in degrees. Boxes are given by their southern, northern, western
+/// and eastern edge.
 pub trait LayerShape: fmt::Debug + Send + Sync {
     /// Returns a text that differs for every content of the layer.
     fn version(&self) -> &str;
@@ -167,8 +167,8 @@ impl LayerTest {
         }
     }
 
-    /// Returns a box outside which no position satisfies the test: southern, northern, western and eastern edge. `None` if
-    /// positions everywhere may.
+    /// Returns a box outside which no position satisfies the test: southern, northern, western and eastern edge. `None`
+    /// if positions everywhere may.
     pub fn bounds(&self) -> Option<[f64; 4]> {
         let shape = self.shape.as_ref()?;
         match self.relation {
@@ -185,8 +185,8 @@ impl LayerTest {
         }
     }
 
-    /// Returns whether positions in a box may satisfy the test; false only if none does. The box is given by its southern,
-    /// northern, western and eastern edge.
+    /// Returns whether positions in a box may satisfy the test; false only if none does. The box is given by its
+    /// southern, northern, western and eastern edge.
     pub fn may_hold_in(&self, bounds: [f64; 4]) -> bool {
         let Some(shape) = &self.shape else {
             return false;
@@ -203,7 +203,8 @@ impl LayerTest {
     }
 }
 
-/// Moves the western and eastern edge of a box outwards by a distance, measured where a degree of longitude is shortest.
+/// Moves the western and eastern edge of a box outwards by a distance, measured where a degree of longitude is
+/// shortest.
 fn widened([south, north, west, east]: [f64; 4], meters: f64) -> [f64; 4] {
     let farthest = south.abs().max(north.abs()).min(90.0);
     let (_, lon_span) = covering_span_degrees(farthest, meters);

@@ -185,7 +185,7 @@ mod tests {
         );
         assert_eq!(read[2].image_id, "7");
         assert!(!read[0].has_hashes_of(&read[2]));
-        // What is written can be read again.
+        // A written value can be read again.
         let written = serde_json::to_value(&read).unwrap();
         assert_eq!(images(written).unwrap(), read);
     }

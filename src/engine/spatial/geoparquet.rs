@@ -6,23 +6,14 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryBuilder, Float64Array, RecordBatch, StructArray};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use serde_json::json;
 
 use super::Error;
 use super::position::PositionColumns;
+use toise_lake::geoparquet::{BBOX, GEOMETRY, edges, metadata, properties};
 
-/// Column of the points.
-const GEOMETRY: &str = "geometry";
-/// Column of the boxes.
-const BBOX: &str = "bbox";
-/// Edges of a box, in the order of the standard.
-const EDGES: [&str; 4] = ["xmin", "ymin", "xmax", "ymax"];
-const VERSION: &str = "1.1.0";
 /// Rows per row group: small enough that, in spatial order, a query for a city skips most of a country.
 const GROUP_ROWS: usize = 65_536;
 /// Length of a point in WKB: byte order, type, two numbers.
@@ -52,13 +43,9 @@ impl<W: Write + Send> GeoParquetWriter<W> {
         fields.push(Arc::new(Field::new(GEOMETRY, DataType::Binary, true)));
         fields.push(Arc::new(Field::new(BBOX, DataType::Struct(edges()), true)));
         let schema = Arc::new(Schema::new(fields));
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            .set_created_by(concat!("toise ", env!("CARGO_PKG_VERSION")).to_owned())
-            .build();
+        let properties = Some(properties(GROUP_ROWS));
         Ok(Self {
-            writer: ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?,
+            writer: ArrowWriter::try_new(out, Arc::clone(&schema), properties)?,
             schema,
             position,
             extent: None,
@@ -88,23 +75,7 @@ impl<W: Write + Send> GeoParquetWriter<W> {
     }
 
     pub(super) fn finish(mut self) -> Result<W, Error> {
-        let mut column = json!({
-            "encoding": "WKB",
-            "geometry_types": ["Point"],
-            "covering": {"bbox": {
-                "xmin": [BBOX, "xmin"], "ymin": [BBOX, "ymin"], "xmax": [BBOX, "xmax"], "ymax": [BBOX, "ymax"],
-            }},
-        });
-        if let Some(extent) = self.extent {
-            column["bbox"] = json!(extent);
-        }
-        // Without a reference system, coordinates are longitude and latitude on WGS 84.
-        let geo = json!({
-            "version": VERSION,
-            "primary_column": GEOMETRY,
-            "columns": {GEOMETRY: column},
-        });
-        let geo = KeyValue::new("geo".to_owned(), geo.to_string());
+        let geo = metadata(&json!(["Point"]), self.extent);
         self.writer.append_key_value_metadata(geo);
         let mut out = self.writer.into_inner()?;
         out.flush()?;
@@ -120,11 +91,6 @@ fn wkb((lon, lat): (f64, f64)) -> [u8; POINT_BYTES] {
     bytes[5..13].copy_from_slice(&lon.to_le_bytes());
     bytes[13..].copy_from_slice(&lat.to_le_bytes());
     bytes
-}
-
-fn edges() -> Fields {
-    let edge = |name| Field::new(name, DataType::Float64, false);
-    EDGES.into_iter().map(edge).collect()
 }
 
 /// Returns the boxes of points, which have no extent.

@@ -11,7 +11,7 @@ fn the_fewer_departments_are_known_the_less_they_tell_of_others() {
     };
     let (two, ten, ninety) = (spread(2), spread(10), spread(90));
     assert!(two > ten && ten > ninety, "{two} {ten} {ninety}");
-    // With many departments, the spread is known, so the interval is that of the normal distribution.
+    // With many departments, the spread is known, so the interval follows the normal distribution.
     assert!((ninety - NORMAL_90 * 0.45).abs() < 0.02, "{ninety}");
     // A single department has no deviation from its own mean, but this does not show that departments are alike.
     let one = Regions::new(&[0.0]).half_width;

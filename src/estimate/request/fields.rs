@@ -284,11 +284,6 @@ pub static ESTIMATE_MANY: [Field; 1] = [Field::required(
 )];
 
 impl HomeField {
-    /// Returns the field of a portfolio column.
-    pub fn of_column(column: &str) -> Option<&'static HomeField> {
-        columns().find(|field| field.column == column)
-    }
-
     /// Returns its path in a body.
     pub fn path_in_body(&self) -> String {
         match self.input {

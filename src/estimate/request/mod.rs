@@ -150,12 +150,18 @@ pub fn parse_cells<'c>(
 /// Parses a home from parameters named like the columns of a row; see [`parse_cells`].
 ///
 /// # Errors
-/// Those of [`parse_cells`], with the parameter as path.
+/// Those of [`parse_cells`], with the parameter as path; and a letter that no energy class has, which a row leaves out
+/// and reports.
 pub fn parse_parameters<'c>(
-    parameters: impl Iterator<Item = (&'static HomeField, &'c str)>,
+    parameters: impl Iterator<Item = (&'static HomeField, &'c str)> + Clone,
     position: Option<(f64, f64)>,
     today: NaiveDate,
 ) -> Result<Home, Fault> {
+    let is_no_class =
+        |(field, cell): &(&HomeField, &str)| cell.len() == 1 && is_without_class(field, cell);
+    if let Some((field, _)) = parameters.clone().find(is_no_class) {
+        return Err(Fault::new(field.column, "must be a class from A to G"));
+    }
     let home = read_cells(parameters, position, today)?;
     check_position(home.latitude, home.longitude)
         .map_err(|fault| Fault::new(POSITION_PATH, fault.to_string()))?;
@@ -205,6 +211,12 @@ fn value(field: &HomeField, cell: &str) -> Value {
         FieldKind::List(_) => Value::Array(vec![text(cell)]),
         _ => text(&day::iso(cell).unwrap_or_else(|| cell.to_owned())),
     }
+}
+
+/// Returns whether a cell says that a diagnostic has no class, so that it is read as an unknown one.
+pub fn is_without_class(field: &HomeField, cell: &str) -> bool {
+    matches!(field.input, HomeInput::Energy | HomeInput::Climate)
+        && words::energy_class(cell) == Some("")
 }
 
 /// Translates spellings that are common in files to those of the contract: the class of a diagnostic, a class in French

@@ -19,6 +19,10 @@ fn least() -> Value {
     })
 }
 
+fn of_column(name: &str) -> &'static HomeField {
+    columns().find(|field| field.column == name).unwrap()
+}
+
 /// The body with one value set at a path of keys.
 fn with(path: &str, value: Value) -> Value {
     let mut body = least();
@@ -111,7 +115,7 @@ fn every_field_of_the_contract_is_read() {
     ];
     let row = header
         .zip(cells)
-        .map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        .map(|(name, cell)| (of_column(name), cell));
     assert_eq!(parse_cells(row, None, NaiveDate::MIN).unwrap(), expected);
 }
 
@@ -278,9 +282,7 @@ fn each_of_many_homes_has_its_own_fault() {
 #[test]
 fn a_row_needs_position_class_and_surface_and_names_its_columns() {
     let read = |cells: &[(&str, &'static str)]| {
-        let row = cells
-            .iter()
-            .map(|(name, cell)| (HomeField::of_column(name).unwrap(), *cell));
+        let row = cells.iter().map(|(name, cell)| (of_column(name), *cell));
         parse_cells(row, None, today()).map_err(|fault| fault.to_string())
     };
     let row = [
@@ -355,11 +357,7 @@ fn an_address_stands_for_the_coordinate_which_wins_where_both_are_given() {
 #[test]
 fn the_position_of_an_address_stands_for_the_cells_of_a_row() {
     let cells = [("type", "flat"), ("surface_m2", "50")];
-    let row = || {
-        cells
-            .iter()
-            .map(|(name, cell)| (HomeField::of_column(name).unwrap(), *cell))
-    };
+    let row = || cells.iter().map(|(name, cell)| (of_column(name), *cell));
     let home = parse_cells(row(), Some((44.5, 3.5)), today()).unwrap();
     assert_eq!((home.latitude, home.longitude), (44.5, 3.5));
     assert!(parse_cells(row(), None, today()).is_err());
@@ -373,21 +371,26 @@ fn the_class_of_a_diagnostic_is_read_with_its_score_and_may_be_absent() {
             ("surface_m2", "50"),
             ("epc_energy", class),
         ];
-        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        let row = row.map(|(name, cell)| (of_column(name), cell));
         parse_cells(row.into_iter(), Some((44.5, 3.5)), today()).map(|home| home.energy)
     };
     for class in ["D", "d", "D (180)", "ENERGY_CLASSIFICATION_D"] {
         assert_eq!(read(class).unwrap(), Some(Grade::D), "{class}");
     }
-    assert_eq!(read("Vierge").unwrap(), None);
-    assert!(read("H").is_err());
+    for class in ["Vierge", "H", "N"] {
+        assert_eq!(read(class).unwrap(), None, "{class}");
+    }
+    assert!(read("HH").is_err());
+    let energy = of_column("epc_energy");
+    assert!(is_without_class(energy, "N") && !is_without_class(energy, "D"));
+    assert!(!is_without_class(of_column("type"), "N"));
 }
 
 #[test]
 fn the_class_of_a_row_is_read_in_every_usual_spelling() {
     let read = |class: &'static str| {
         let row = [("type", class), ("surface_m2", "50")];
-        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        let row = row.map(|(name, cell)| (of_column(name), cell));
         parse_cells(row.into_iter(), Some((44.5, 3.5)), today())
     };
     let flat = read("CLASS_FLAT").unwrap();
@@ -412,7 +415,7 @@ fn a_row_abroad_at_sea_or_swapped_has_a_status_and_no_home() {
             ("type", "flat"),
             ("surface_m2", "50"),
         ];
-        let row = row.map(|(name, cell)| (HomeField::of_column(name).unwrap(), cell));
+        let row = row.map(|(name, cell)| (of_column(name), cell));
         parse_cells(row.into_iter(), None, today())
     };
     for (longitude, latitude, status) in [

@@ -179,8 +179,8 @@ impl FileJob<'_> {
         }
     }
 
-    /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8. The objects of a
-    /// JSON array are lines; the array is held in memory.
+    /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8. The objects of
+    /// a JSON array are lines; the array is held in memory.
     pub(super) fn open(&self) -> Result<Input<'static>, Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
         let opened = toise_input::open(file, TextConversion::Utf16Only);

@@ -1,4 +1,4 @@
-//! Defines the columns that results are written to.
+//! Columns that geocoding appends to a file, and the status of a row.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,13 +52,13 @@ toise_base::named! {
         Confidence = "result_confidence",
         /// Source of the result.
         Source = "result_source",
-        /// How the house number agrees.
+        /// How well the house number matches.
         MatchedHouseNumber = "result_matched_housenumber",
-        /// How the street agrees.
+        /// How well the street matches.
         MatchedStreet = "result_matched_street",
-        /// How the postal code agrees.
+        /// How well the postal code matches.
         MatchedPostalCode = "result_matched_postcode",
-        /// How the commune agrees.
+        /// How well the commune matches.
         MatchedCity = "result_matched_city",
         /// How far away the intended address may be, metres.
         Uncertainty = "result_uncertainty_m",
@@ -87,7 +87,7 @@ impl ResultColumn {
         }
     }
 
-    /// Returns the name of the column in a file with these columns, numbered if its own name is taken.
+    /// Returns a name for the column in a file that already has the columns `taken`; adds a number if needed.
     pub fn free_name(self, operation: Operation, taken: &[String]) -> String {
         let name = self.name(operation);
         let is_taken = |wanted: &str| taken.iter().any(|column| column == wanted);
@@ -125,7 +125,8 @@ impl ResultColumn {
         names.iter().enumerate().map(column).collect()
     }
 
-    /// Returns the value of a result; empty if it has none. `next` is the score of the next result.
+    /// Returns the value of this column for a result; empty if the result has none. `next` is the score of the next
+    /// result.
     pub fn value(self, address: &Address<'_>, next: Option<f64>) -> String {
         let properties = &address.properties;
         let text = |text: &Option<std::borrow::Cow<'_, str>>| {

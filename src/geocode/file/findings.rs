@@ -1,4 +1,4 @@
-//! Collects what the command line reports about the rows of a file, besides their counts.
+//! Collects what the command line reports about the rows of a file in addition to their counts.
 
 use super::columns::RowStatus;
 use super::rows::{RowAnswer, RowCells};
@@ -8,7 +8,7 @@ use toise_input::reading::{LeftOutValues, ReadFile};
 /// Reason given for rows in error.
 const UNREADABLE: &str = "the row cannot be read, or is no valid query";
 
-/// Missing values and faulty rows, besides the counts.
+/// Missing values and faulty rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowFindings {
     /// Markers for missing values that were found.

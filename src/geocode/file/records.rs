@@ -68,7 +68,7 @@ impl<R: Read> RecordReader<R> {
         let mut scan = Scan::new(self.delimiter);
         loop {
             let rest = &self.buffer[self.start..];
-            let end = scan.go_on(rest, self.is_at_end);
+            let end = scan.resume(rest, self.is_at_end);
             if let Some(end) = end {
                 return Ok(Some(self.take(end, false)));
             }
@@ -148,7 +148,7 @@ impl Scan {
     }
 
     /// Continues the scan where it stopped; `None` if the record does not end in these bytes.
-    fn go_on(&mut self, bytes: &[u8], is_all: bool) -> Option<RecordEnd> {
+    fn resume(&mut self, bytes: &[u8], is_all: bool) -> Option<RecordEnd> {
         while let Some(byte) = bytes.get(self.at) {
             match byte {
                 b'"' if self.is_quoted || self.begins_cell => self.is_quoted = !self.is_quoted,

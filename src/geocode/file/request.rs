@@ -8,10 +8,12 @@ use serde_json::Value;
 use super::columns::ResultColumn;
 use super::text::{TextEncoding, parse_delimiter};
 use crate::request::Operation;
-use crate::text::fold::tokens;
+use crate::text::fold::{Token, tokens};
 use crate::text::lexicon;
 use toise_contract::Fault;
-use toise_contract::columns::{address_columns, has_house_number, is_house_number};
+use toise_contract::columns::{
+    CITY, POSTAL_CODE, address_columns, has_house_number, is_house_number, meaning,
+};
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
 use toise_input::FileReading;
@@ -23,6 +25,8 @@ pub const COLUMNS_MAX: usize = 100;
 const LISTED_BYTES_MAX: usize = 2_000;
 /// Length of a postal code in bytes.
 const POSTAL_CODE_BYTES: usize = 5;
+/// Minimum bytes of a word in the plural.
+const PLURAL_BYTES_MIN: usize = 4;
 /// Minimum words of a street with its number and type.
 const STREET_WORDS_MIN: usize = 3;
 
@@ -237,6 +241,9 @@ pub struct InputColumns {
     /// How many of them, the first, hold the house number of the street that follows. They are left out of a row whose
     /// street begins with a number.
     pub house_numbers: usize,
+    /// Columns of the address whose names mean its postal code and its town. They are left out of a row whose address
+    /// already has them.
+    pub town: [Option<usize>; 2],
     /// Column of the postal code.
     pub postal_code: Option<usize>,
     /// Column of the INSEE code.
@@ -285,10 +292,19 @@ impl InputColumns {
         if text.is_empty() && request.operation == Operation::Search {
             text = (0..header.len()).collect();
         }
-        let meant = request.columns.iter().filter(|_| request.is_meant);
+        let meant: &[String] = if request.is_meant {
+            &request.columns
+        } else {
+            &[]
+        };
+        let town = [POSTAL_CODE, CITY].map(|field| {
+            let is_it = |name: &&String| meaning(name).is_some_and(|found| found.field == field);
+            meant.iter().find(is_it).and_then(|name| position(name))
+        });
         let mut found = Self {
             text,
-            house_numbers: meant.filter(|name| is_house_number(name)).count(),
+            house_numbers: meant.iter().filter(|name| is_house_number(name)).count(),
+            town,
             postal_code: filter("postcode", &request.postal_code)?,
             insee_code: filter("citycode", &request.insee_code)?,
             kind: filter("type", &request.kind)?,
@@ -319,7 +335,7 @@ impl InputColumns {
 
 impl InputColumns {
     /// Finds a request's columns among the columns of a file, and returns them with how they were interpreted. The
-    /// columns of the address are those of [`FileRequest::for_header`].
+    /// columns of the address come from [`FileRequest::for_header`].
     ///
     /// # Errors
     /// Those of [`Self::find`].
@@ -342,23 +358,22 @@ impl InputColumns {
     /// Does the same for a file whose columns are named by its first line.
     ///
     /// # Errors
-    /// Those of [`Self::understand`]. If the request leaves the choice of columns to their names, and these do not tell:
-    /// the line looks like a row.
+    /// Those of [`Self::understand`]. If the request leaves the choice of columns to their names, and these do not
+    /// tell: the line looks like a row.
     pub fn understand_line(
         request: &FileRequest,
         line: &[String],
     ) -> Result<(Self, FileReading), Fault> {
         let understood = Self::understand(request, line)?;
         let is_open = request.unnamed == UnnamedColumns::ByMeaning;
-        if is_open && understood.0.are_all(&request.for_header(line)) {
+        if is_open && understood.0.has_every_column(&request.for_header(line)) {
             refuse_row(line)?;
         }
         Ok(understood)
     }
 
-    /// Returns whether the columns are all those of the file, because neither the request nor their names tell which are
-    /// meant.
-    fn are_all(&self, request: &FileRequest) -> bool {
+    /// Returns whether all columns of the file are used, because neither the request nor their names select any.
+    fn has_every_column(&self, request: &FileRequest) -> bool {
         let named = [self.postal_code, self.insee_code, self.kind, self.lat];
         request.operation == Operation::Search
             && request.columns.is_empty()
@@ -393,8 +408,8 @@ impl InputColumns {
     }
 }
 
-/// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has no
-/// header and would lose its first row.
+/// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has
+/// no header and would lose its first row.
 fn refuse_row(header: &[String]) -> Result<(), Fault> {
     let is_postal_code = |word: &str| {
         word.len() == POSTAL_CODE_BYTES && word.bytes().all(|sign| sign.is_ascii_digit())
@@ -413,8 +428,8 @@ fn refuse_row(header: &[String]) -> Result<(), Fault> {
     Err(Fault::new("data", message))
 }
 
-/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch`, but not `1. Adresse` or
-/// `3 pièces prix`.
+/// Returns whether a cell is a street of a usual type after its house number: `12 bis, av. Foch` or `5 Grande Rue`, but
+/// not `1. Adresse`, `3 pièces avec jardin` or `2 chambres cour`.
 fn is_numbered_street(cell: &str) -> bool {
     let after = cell.trim_start().trim_start_matches(char::is_alphanumeric);
     let words = tokens(cell);
@@ -425,7 +440,18 @@ fn is_numbered_street(cell: &str) -> bool {
     has_house_number(cell)
         && after.starts_with(|sign: char| sign.is_whitespace() || sign == ',')
         && words.len() >= STREET_WORDS_MIN
-        && words.iter().any(|word| is_type(&word.text))
+        && street_starts(&words).any(is_type)
+}
+
+/// Returns the words of a numbered street that may be its type: the first after the house number, or the second if the
+/// first may be an adjective, and not what is counted.
+fn street_starts(words: &[Token]) -> impl Iterator<Item = &str> {
+    let words = words.iter().map(|word| word.text.as_str()).skip(1);
+    let mut words = words.skip_while(|word| lexicon::suffix_code(word).is_some());
+    let first = words.next();
+    let may_be_adjective = |word: &str| word.len() < PLURAL_BYTES_MIN || !word.ends_with('s');
+    let second = words.next().filter(|_| first.is_none_or(may_be_adjective));
+    first.into_iter().chain(second)
 }
 
 /// Lists the names of columns for a message, as many as fit into [`LISTED_BYTES_MAX`].
@@ -484,6 +510,26 @@ mod tests {
     }
 
     #[test]
+    fn the_postal_code_and_the_town_of_an_address_are_those_that_names_mean() {
+        let header = header("adresse_ban;nom_commune_ban;code_postal_ban;code_insee_ban");
+        let open = FileRequest {
+            unnamed: UnnamedColumns::ByMeaning,
+            ..FileRequest::default()
+        };
+        let found = InputColumns::understand(&open, &header).unwrap().0;
+        assert_eq!(
+            (found.text, found.town),
+            (vec![0, 2, 1], [Some(2), Some(1)])
+        );
+        let named = FileRequest {
+            columns: header.clone(),
+            ..open
+        };
+        let found = InputColumns::understand(&named, &header).unwrap().0;
+        assert_eq!(found.town, [None; 2]);
+    }
+
+    #[test]
     fn a_row_in_the_place_of_the_names_is_refused() {
         let open = FileRequest {
             unnamed: UnnamedColumns::ByMeaning,
@@ -497,6 +543,8 @@ mod tests {
             "7;12 rue de la Paix, Paris",
             "Place Foch;48000;Mende",
             "Durand;9 bis av. Foch",
+            "Durand;9 B Grande Rue",
+            "Durand;9 vieux chemin de Mende",
         ] {
             let refused = InputColumns::understand_line(&open, &header(row)).unwrap_err();
             assert!(refused.to_string().contains("looks like a row"), "{row}");
@@ -512,6 +560,8 @@ mod tests {
             "Ville;2022_population",
             "1. Nom;2. Adresse du bien;3. Commune",
             "lieu;3 pièces prix",
+            "lieu;3 pièces avec jardin",
+            "lieu;3 pièces jardin;2 chambres cour",
         ] {
             assert!(
                 InputColumns::understand_line(&open, &header(names)).is_ok(),

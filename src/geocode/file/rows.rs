@@ -2,6 +2,7 @@
 //!
 //! The answers come from a [`RowAnswers`]: the index open in this process, or remote workers.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use super::request::InputColumns;
 use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
+use crate::text::fold;
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
 use toise_input::delimited::unmarked;
@@ -22,7 +24,7 @@ use toise_input::missing::{self, MissingCounts};
 /// Maximum bytes of answers kept per file in progress, for rows that repeat a query. It may be exceeded by one block of
 /// answers.
 const ANSWERS_BYTES_MAX: usize = 48 << 20;
-/// Overhead of a kept answer besides its strings, bytes.
+/// Overhead of a kept answer in addition to its strings, bytes.
 const ANSWER_BYTES: usize = 400;
 /// Maximum bytes of the address of a row. The limit leaves room for leading punctuation, which is skipped; the address
 /// itself is limited to [`TEXT_CHARS`] characters.
@@ -55,7 +57,7 @@ impl RowCells {
     pub fn read<'c>(
         columns: &InputColumns,
         met: &mut MissingCounts,
-        cell: impl Fn(usize) -> std::borrow::Cow<'c, str>,
+        cell: impl Fn(usize) -> Cow<'c, str>,
     ) -> Option<Self> {
         let mut one = |at: Option<usize>| {
             let Some(at) = at else {
@@ -75,10 +77,25 @@ impl RowCells {
         let mut text = String::new();
         let mut number_end = 0;
         let mut street_end = 0;
+        // The words after the postal code in an address that has it.
+        let mut after_code: Option<Vec<String>> = None;
         for (place, at) in columns.text.iter().enumerate() {
             let part = cell(*at);
             let part = missing::counted_or_empty(unmarked(part.trim()), met);
-            if !part.is_empty() {
+            let [is_code, is_city] = columns.town.map(|column| column == Some(*at));
+            let part = if is_code {
+                Cow::Owned(padded(part))
+            } else {
+                Cow::Borrowed(part)
+            };
+            let part: &str = &part;
+            if is_code {
+                after_code = fold::words_after(&text, part);
+            }
+            let is_said = after_code
+                .as_ref()
+                .is_some_and(|words| is_code || is_city && fold::begin_with(words, part));
+            if !part.is_empty() && !is_said {
                 if !text.is_empty() {
                     text.push(' ');
                 }
@@ -417,6 +434,33 @@ mod tests {
             (["1", "12 4 Chemins", "Mende"], "12 4 Chemins Mende"),
             (["1", "", "Mende"], "1 Mende"),
             (["'1", "=\"Avenue Foch\"", "Mende"], "1 Avenue Foch Mende"),
+        ] {
+            let mut met = MissingCounts::default();
+            let read = RowCells::read(&columns, &mut met, |at| cells[at].into());
+            assert_eq!(read.unwrap().text, text);
+        }
+    }
+
+    #[test]
+    fn a_postal_code_is_repaired_and_not_repeated_with_its_town_after_an_address_that_has_it() {
+        let columns = InputColumns {
+            text: vec![0, 1, 2],
+            town: [Some(1), Some(2)],
+            ..InputColumns::default()
+        };
+        let whole = "3 Rue de Mende 48000 Mende";
+        for (cells, text) in [
+            ([whole, "48000", "MENDE"], whole),
+            (["3 Rue de Mende", "48000", "Mende"], whole),
+            (["3 Rue de Mende 48000", "48000", "Mende"], whole),
+            (["3 Rue de Mende", "", "Mende"], "3 Rue de Mende Mende"),
+            (["", "48000", "Mende"], "48000 Mende"),
+            ([whole, "", ""], whole),
+            (["3 rue Haute", "1000", "Bourg"], "3 rue Haute 01000 Bourg"),
+            (
+                ["3 rue Haute", "48000.0", "Mende"],
+                "3 rue Haute 48000 Mende",
+            ),
         ] {
             let mut met = MissingCounts::default();
             let read = RowCells::read(&columns, &mut met, |at| cells[at].into());

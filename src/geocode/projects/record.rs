@@ -8,6 +8,7 @@ use super::{KEPT_FOR, PER_ACCOUNT_MAX, Project, ProjectStatus};
 use crate::file::csv::RowCounts;
 use crate::file::request::FileRequest;
 use toise_input::FileForm;
+use toise_store::columns::uuid;
 use toise_store::lease::Lease;
 use toise_store::new_id::{NewId, Settled};
 use toise_store::{self as store, Store};
@@ -100,7 +101,7 @@ pub(super) fn account_bytes(connection: &Connection, account: Uuid) -> rusqlite:
 }
 
 /// Returns the bytes of files and results that a project's account has, excluding the result of this project.
-pub(super) fn bytes_beside(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
+pub(super) fn bytes_except(connection: &Connection, id: Uuid) -> rusqlite::Result<u64> {
     let bytes: i64 = connection
         .prepare_cached(
             "SELECT coalesce(sum(coalesce(input_bytes, 0) + iif(project_id = ?1, 0, output_at)), 0)
@@ -125,14 +126,6 @@ pub(super) fn exists(connection: &Connection, id: Uuid) -> rusqlite::Result<bool
     connection
         .prepare_cached("SELECT 1 FROM geocoding_projects WHERE project_id = ?1")?
         .exists([id.to_string()])
-}
-
-fn uuid(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
-    let text: String = row.get(at)?;
-    Uuid::try_parse(&text).map_err(|error| {
-        let kind = rusqlite::types::Type::Text;
-        rusqlite::Error::FromSqlConversionFailure(at, kind, Box::new(error))
-    })
 }
 
 fn project(row: &Row<'_>) -> rusqlite::Result<Project> {

@@ -105,7 +105,7 @@ impl LeaderTask for RunnerLoop {
     }
 
     fn turn(&mut self, lease: &Lease) -> Result<(), Error> {
-        self.keep_up()?;
+        self.clean_up()?;
         if self.current.is_none() {
             let next = self.projects.store.read(record::next)?;
             let Some(project) = next else {
@@ -179,10 +179,10 @@ impl RunnerLoop {
             output_at = plan.header().len() as u64;
             input_at = plan.first_record_at();
         }
-        let beside = self
+        let other_bytes = self
             .projects
             .store
-            .read(|connection| record::bytes_beside(connection, project.id))?;
+            .read(|connection| record::bytes_except(connection, project.id))?;
         let mut input = File::open(folder.join(INPUT))?;
         input.seek(SeekFrom::Start(input_at))?;
         Ok(OpenProject {
@@ -193,7 +193,7 @@ impl RunnerLoop {
             output,
             counts: project.counts,
             output_at,
-            output_bytes_max: self.projects.room.result_bytes_max(beside),
+            output_bytes_max: self.projects.room.result_bytes_max(other_bytes),
             geocoder: self.addresses.geocoder(),
         })
     }
@@ -215,7 +215,7 @@ impl RunnerLoop {
     }
 
     /// Deletes expired projects, and folders that belong to no project.
-    fn keep_up(&mut self) -> Result<(), Error> {
+    fn clean_up(&mut self) -> Result<(), Error> {
         let now = self.projects.clock.monotonic();
         if now < self.upkeep_at {
             return Ok(());

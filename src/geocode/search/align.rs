@@ -101,16 +101,16 @@ impl<'q> StreetQuery<'q> {
     }
 
     /// Returns the tokens of the words that distinguish one street from another.
-    pub fn telling(&self) -> impl Iterator<Item = usize> {
-        let telling = self
+    pub fn distinctive(&self) -> impl Iterator<Item = usize> {
+        let distinctive = self
             .words
             .iter()
             .filter(|one| one.weight >= 1.0 && !one.is_type);
-        telling.map(|one| one.at)
+        distinctive.map(|one| one.at)
     }
 
     /// Returns the number of words that are neither articles nor, after the town's name, names of a part of the town.
-    pub fn weighty(&self, reading: &Reading) -> usize {
+    pub fn substantive_count(&self, reading: &Reading) -> usize {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
             let text = self.text(one);
@@ -142,7 +142,7 @@ impl<'q> StreetQuery<'q> {
         }
         let numbers = &numbers[..street_words.len()];
         let rows = |at: usize| likenesses.row_at(numbers[at]);
-        let (mut telling, mut articles) = (0, 0);
+        let (mut distinctive, mut articles) = (0, 0);
         // Weights of the words, and of those that some word of the query may explain.
         let (mut all, mut explained) = (0.0, 0.0);
         let mut is_name_behind = false;
@@ -160,7 +160,7 @@ impl<'q> StreetQuery<'q> {
                 all += weight_missing(row, is_name_behind);
             }
             if !row.kind.is_article {
-                telling |= row.alike;
+                distinctive |= row.alike;
                 is_name_behind = true;
             }
         }
@@ -168,7 +168,7 @@ impl<'q> StreetQuery<'q> {
             return None;
         }
         let is_all_articles = articles == numbers.len();
-        if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !self.is_open {
+        if distinctive & (self.tokens | GLUE) == 0 && !is_all_articles && !self.is_open {
             return None;
         }
         let mut copies = [Row::NONE; STREET_WORDS_MAX];
@@ -177,7 +177,7 @@ impl<'q> StreetQuery<'q> {
         }
         let rows = &copies[..numbers.len()];
         let is_beginning = self.is_open && self.begins(likenesses, rows);
-        if telling & (self.tokens | GLUE) == 0 && !is_all_articles && !is_beginning {
+        if distinctive & (self.tokens | GLUE) == 0 && !is_all_articles && !is_beginning {
             return None;
         }
         let mut alignment = Alignment {
@@ -186,7 +186,7 @@ impl<'q> StreetQuery<'q> {
         };
         self.align(likenesses, rows, SAME, &mut alignment);
         // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
-        if telling & GLUE != 0 {
+        if distinctive & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
             self.align_nearly_glued(view, street_words, &mut alignment);
         }
@@ -289,14 +289,14 @@ impl<'q> StreetQuery<'q> {
         let (mut all, mut explained, mut weakest) = (0.0, 0.0, 1.0_f32);
         let mut left_out = 0.0;
         let mut is_name_behind = false;
-        let mut tells = is_beginning || rows.iter().all(|row| row.kind.is_article);
+        let mut is_distinctive = is_beginning || rows.iter().all(|row| row.kind.is_article);
         for (word, row) in rows.iter().enumerate().skip(usize::from(has_type)).rev() {
             let likeness = alignment.of[word].map_or(0.0, |(_, likeness)| likeness);
             if likeness > 0.0 {
                 all += row.kind.weight;
                 explained += row.kind.weight * likeness;
                 if !row.kind.is_article {
-                    tells = true;
+                    is_distinctive = true;
                     weakest = weakest.min(likeness);
                 }
             } else {
@@ -306,7 +306,7 @@ impl<'q> StreetQuery<'q> {
             }
             is_name_behind |= !row.kind.is_article;
         }
-        if !tells {
+        if !is_distinctive {
             return None;
         }
         let type_is_aligned = has_type && alignment.of[0].is_some();

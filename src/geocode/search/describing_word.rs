@@ -63,7 +63,7 @@ impl DescribingWord {
             is_exact: is_suffix || query.trailing & bit(at) != 0,
             is_aside: false,
             opens: token.after_break
-                || (!follows_article && (is_type || lexicon::opens_aside(text))),
+                || (!follows_article && (is_type || lexicon::begins_ignored_part(text))),
             names_building: lexicon::names_building(text),
             length: text.len(),
         }

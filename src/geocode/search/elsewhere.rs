@@ -48,16 +48,16 @@ impl Geocoder {
         // A postal code that agrees is certain; a name may instead belong to the street: `Rue Henri Saumande` is not in
         // Saumane.
         let certain = query.readings.iter().filter(|one| {
-            !one.is_begun && one.postal_code == Agreement::Agrees && !one.places.is_empty()
+            !one.is_prefix && one.postal_code == Agreement::Agrees && !one.places.is_empty()
         });
         let certain = certain.map(|one| one.evidence).fold(0.0, f32::max);
         let mut nowhere = Reading {
             places: Vec::new(),
             used: 0,
-            evidence: evidence_beside(certain),
+            evidence: evidence_elsewhere(certain),
             name_quality: 0.0,
             postal_code: Agreement::Absent,
-            is_begun: false,
+            is_prefix: false,
         };
         if nowhere.evidence <= 0.0 {
             return;
@@ -65,7 +65,7 @@ impl Geocoder {
         // In `12 rue de Mende`, the town's name belongs to the street, because no other word is left to name it.
         let leaves_a_street = |one: &&Reading| {
             let left = StreetQuery::new(query, one, false);
-            !one.is_begun && one.name_quality > 0.0 && left.telling().next().is_some()
+            !one.is_prefix && one.name_quality > 0.0 && left.distinctive().next().is_some()
         };
         let named: Vec<&Reading> = query.readings.iter().filter(leaves_a_street).collect();
         let tokens = query.tokens.iter().enumerate();
@@ -74,7 +74,7 @@ impl Geocoder {
         // A street outside the town that the query names is only possible if its name contains the town's words.
         let excluding = named
             .iter()
-            .filter(|one| evidence_beside(one.evidence) <= 0.0);
+            .filter(|one| evidence_elsewhere(one.evidence) <= 0.0);
         let required = excluding.clone().fold(0, |used, one| used | one.used);
         let is_spelled = excluding.clone().all(|one| one.name_quality >= SPELLED);
         let described = StreetQuery::new(query, &nowhere, request.autocomplete);
@@ -107,7 +107,7 @@ impl Geocoder {
                         .filter(|one| !is_explained(one.used & !numbers, &fit))
                         .map(|one| one.evidence)
                         .fold(certain, f32::max);
-                    nowhere.evidence = evidence_beside(evidence);
+                    nowhere.evidence = evidence_elsewhere(evidence);
                     if nowhere.evidence > 0.0 {
                         let mut one = candidate(number, street, fit, &nowhere);
                         one.is_elsewhere = true;
@@ -179,7 +179,7 @@ impl Geocoder {
         misspelled: Misspelled,
     ) -> Vec<(usize, u32)> {
         let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
-        let mut tokens: Vec<usize> = described.telling().filter(is_long).collect();
+        let mut tokens: Vec<usize> = described.distinctive().filter(is_long).collect();
         // The base may spell out an abbreviated word.
         let is_required = |token: &usize| {
             let is_whole = lexicon::expansions(likenesses.word(*token).text()).is_empty();
@@ -197,7 +197,9 @@ impl Geocoder {
         for word in words {
             let of_segments = self.segments.iter();
             let mut streets: Vec<Vec<u32>> = if word.is_open {
-                of_segments.map(|one| begun_with(one, word)).collect()
+                of_segments
+                    .map(|one| streets_with_prefix(one, word))
+                    .collect()
             } else {
                 of_segments.map(|one| exactly(one, word)).collect()
             };
@@ -208,7 +210,7 @@ impl Geocoder {
             };
             if is_misspelled && !word.is_open {
                 for (segment, streets) in self.segments.iter().zip(&mut streets) {
-                    streets.extend(alike(segment, word, &mut left));
+                    streets.extend(streets_with_similar_word(segment, word, &mut left));
                     streets.sort_unstable();
                     streets.dedup();
                 }
@@ -286,13 +288,13 @@ impl WordLists {
 }
 
 /// Returns the evidence for a street outside the places that the query names, given the evidence for these places.
-fn evidence_beside(evidence: f32) -> f32 {
+fn evidence_elsewhere(evidence: f32) -> f32 {
     (0.55 - 0.75 * evidence).max(0.0)
 }
 
 /// Returns whether a street contains the words that name a place, and explains nearly all words of the query and of its
-/// own name. `words` are their tokens, as bits, without numbers, which may be house numbers. A code alone has none, and no
-/// street explains it.
+/// own name. `words` are their tokens, as bits, without numbers, which may be house numbers. A code alone has none, and
+/// no street explains it.
 fn is_explained(words: u64, fit: &Fit) -> bool {
     words != 0 && words & !fit.aligned == 0 && fit.query >= EXPLAINED && fit.street >= EXPLAINED
 }
@@ -304,14 +306,14 @@ fn exactly(segment: &Segment, word: &QueryWord) -> Vec<u32> {
 }
 
 /// Returns the streets of a segment that have a word which begins with this one.
-fn begun_with(segment: &Segment, word: &QueryWord) -> Vec<u32> {
+fn streets_with_prefix(segment: &Segment, word: &QueryWord) -> Vec<u32> {
     let found = segment.words_from(word.text()).take(ELSEWHERE_BEGUN_MAX);
     streets_of(segment, found)
 }
 
 /// Returns the streets of a segment that have a word similar to this one. Subtracts the number of words compared from
 /// `left`.
-fn alike(segment: &Segment, word: &QueryWord, left: &mut usize) -> Vec<u32> {
+fn streets_with_similar_word(segment: &Segment, word: &QueryWord, left: &mut usize) -> Vec<u32> {
     let first = word
         .text()
         .chars()

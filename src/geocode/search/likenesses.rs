@@ -15,7 +15,7 @@ pub(super) const GLUE: u64 = 1 << 63;
 /// Initial slots of the table of rows, a power of two: enough for the distinct words of an average commune.
 const SLOTS: usize = 1 << 9;
 
-/// The likenesses of the tokens of a query and the words of the base met so far. Shared by all readings.
+/// Similarities of the tokens of a query and the words of the base compared so far. All readings share them.
 pub struct Likenesses {
     words: Vec<QueryWord>,
     /// Tokens that may match a word of the base by more than small edits, by the word's first byte.

@@ -207,7 +207,7 @@ impl Geocoder {
                 break;
             }
             let begin = candidates.len();
-            let least = rank::least_fit(reading.evidence, best - DOUBT);
+            let least = rank::min_fit(reading.evidence, best - DOUBT);
             self.read_streets(
                 &query, reading, request, &mut likenesses, least, &mut candidates,
             );
@@ -364,7 +364,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
     if reading.used == 0 && query.tokens.len() > 1 {
         return;
     }
-    let left = StreetQuery::new(query, reading, false).weighty(reading);
+    let left = StreetQuery::new(query, reading, false).substantive_count(reading);
     let evidence = reading.evidence / (1.0 + 0.8 * left as f32);
     for place in reading.places.iter().take(KEPT_OF_READING) {
         candidates.push(Candidate {

@@ -79,7 +79,7 @@ pub struct Reading {
     /// How the postal code agrees.
     pub postal_code: Agreement,
     /// Whether the name is only a prefix, because it is still being typed.
-    pub is_begun: bool,
+    pub is_prefix: bool,
 }
 
 /// Function that returns the communes with addresses of a postal code, as indexes into the table of places.
@@ -113,7 +113,7 @@ pub struct Query {
     pub postal_code: Option<String>,
     /// Token of the postal code.
     pub postal_code_at: Option<usize>,
-    /// Number after CEDEX, which in large towns is that of an arrondissement.
+    /// Number after CEDEX, which in large towns is the number of an arrondissement.
     cedex_number: Option<u32>,
     /// Place that an INSEE code in the text names, and the code's tokens, as bits.
     pub insee_code: Option<(u32, u64)>,
@@ -198,7 +198,7 @@ impl Query {
     /// Returns whether every town that the query may name is misspelled, so that its words may belong to a street
     /// instead.
     pub fn is_place_doubtful(&self) -> bool {
-        let is_edited = |one: &Reading| one.name_quality < SPELLED && !one.is_begun;
+        let is_edited = |one: &Reading| one.name_quality < SPELLED && !one.is_prefix;
         self.postal_code.is_none()
             && !self.readings.is_empty()
             && self.readings.iter().all(is_edited)
@@ -271,7 +271,7 @@ impl Query {
             evidence: 1.0,
             name_quality: 1.0,
             postal_code: Agreement::Absent,
-            is_begun: false,
+            is_prefix: false,
         }));
         if let Some(places) = &narrowing.places {
             readings.push(Reading {
@@ -280,7 +280,7 @@ impl Query {
                 evidence: 1.0,
                 name_quality: 0.0,
                 postal_code: Agreement::Absent,
-                is_begun: false,
+                is_prefix: false,
             });
         }
         readings.retain(|one| one.evidence >= EVIDENCE_MIN && !one.places.is_empty());
@@ -358,7 +358,7 @@ impl Query {
         if named.is_empty() {
             return;
         }
-        let is_begun = named.iter().all(|one| one.is_begun);
+        let is_prefix = named.iter().all(|one| one.is_prefix);
         let position = if self.is_end(span.end) || self.is_beside_postal_code(span) {
             1.0
         } else if self.is_end_but_for_part(span.end) {
@@ -372,7 +372,7 @@ impl Query {
         };
         // Without a postal code, `Marseille 13` is the arrondissement.
         let department = self
-            .department_behind(span.end)
+            .department_after(span.end)
             .filter(|(_, end)| self.postal_code.is_some() || !self.is_name(span.start..*end));
         let mut groups: Vec<Reading> = Vec::new();
         for one in named {
@@ -404,7 +404,7 @@ impl Query {
                     evidence,
                     name_quality: one.quality,
                     postal_code: agreement,
-                    is_begun,
+                    is_prefix,
                 }),
             }
         }
@@ -419,7 +419,7 @@ impl Query {
 
     /// Returns the code of a department at the end of the address, and the index after it: `Mende (48)`, `Marseille 13
     /// (13001)`.
-    fn department_behind(&self, end: usize) -> Option<(String, usize)> {
+    fn department_after(&self, end: usize) -> Option<(String, usize)> {
         let (code, after) = match self.tokens.get(end..)? {
             [digit, letter, ..]
                 if digit.text == "2"
@@ -523,7 +523,7 @@ impl Query {
             evidence: POSTAL_CODE_ALONE,
             name_quality: 0.0,
             postal_code: Agreement::Agrees,
-            is_begun: false,
+            is_prefix: false,
         })
     }
 }

@@ -136,7 +136,7 @@ pub(super) fn best_score(evidence: f32) -> f32 {
 }
 
 /// Returns the minimum fit with which a street of a reading with this evidence can reach a score.
-pub(super) fn least_fit(evidence: f32, score: f32) -> f32 {
+pub(super) fn min_fit(evidence: f32, score: f32) -> f32 {
     (score - NUMBER_FOUND) / (best_score(evidence) - NUMBER_FOUND)
 }
 
@@ -540,7 +540,7 @@ fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
     if let Some(one) = named.clone().find(is_here) {
         return of_quality(one.name_quality);
     }
-    if named.any(|one| one.name_quality >= SPELLED && !one.is_begun) {
+    if named.any(|one| one.name_quality >= SPELLED && !one.is_prefix) {
         PartMatch::Conflict
     } else {
         PartMatch::Missing

@@ -79,6 +79,19 @@ pub fn folded(text: &str) -> String {
     out
 }
 
+/// Returns the folded words of a text after the first that is `word`; `None` if the text does not have that word.
+pub fn words_after(text: &str, word: &str) -> Option<Vec<String>> {
+    let mut words = tokens(text).into_iter().map(|token| token.text);
+    words.find(|found| found == word)?;
+    Some(words.collect())
+}
+
+/// Returns whether these folded words begin with those of a text.
+pub fn begin_with(words: &[String], text: &str) -> bool {
+    let wanted: Vec<String> = tokens(text).into_iter().map(|token| token.text).collect();
+    words.starts_with(&wanted)
+}
+
 fn fold_into(sign: char, out: &mut String) {
     if sign.is_ascii() {
         out.push(sign.to_ascii_lowercase());

@@ -196,7 +196,7 @@ pub fn suffix_code(word: &str) -> Option<u8> {
     })
 }
 
-/// Code for any suffix that has no code of its own, such as `a bis`, `b1` or `2`; the index stores its text.
+/// Code for any suffix without a code, such as `a bis`, `b1` or `2`; the index stores its text.
 pub const OTHER_SUFFIX: u8 = 31;
 
 /// Returns the suffix with a code of [`suffix_code`]; empty for 0 and for [`OTHER_SUFFIX`].
@@ -260,9 +260,9 @@ pub fn names_hamlet(word: &str) -> bool {
     matches!(word, "hameau" | "lieu" | "lieudit" | "quartier" | "village")
 }
 
-/// Returns whether a word opens a part of an address that an address base does not hold: `bâtiment les Érables`,
-/// `chez Martin`.
-pub fn opens_aside(word: &str) -> bool {
+/// Returns whether a word begins a part of an address that an address base does not have: `bâtiment les Érables`, `chez
+/// Martin`.
+pub fn begins_ignored_part(word: &str) -> bool {
     const OPENERS: &[&str] = &[
         "bat", "batiment", "bt", "centre", "chez", "ferme", "imm", "immeuble", "lieudit",
     ];

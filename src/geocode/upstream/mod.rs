@@ -51,7 +51,7 @@ const REFUSALS: [u16; 2] = [400, 422];
 
 /// Error of a query to which the upstream service gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the upstream geocoding service gives no answer: {reason}")]
+#[error("the upstream geocoding service does not respond: {reason}")]
 pub struct Unavailable {
     /// What happened. It contains no part of the query.
     pub reason: String,

@@ -1,4 +1,4 @@
-//! Documentation of endpoints that does not follow from their other fields.
+//! Documentation of endpoints that cannot be derived from their other fields.
 
 use serde_json::Value;
 
@@ -41,6 +41,8 @@ pub enum Failure {
     NoModel,
     /// The body names a record that does not exist.
     NoRecord,
+    /// The rows have changed since the page of the cursor.
+    ExpiredCursor,
     /// The record named is not in a state that allows this.
     WrongState,
     /// The request is valid but not possible in the current state.
@@ -85,24 +87,24 @@ impl Operation {
     }
 
     /// Sets the media type and schema of a request body that is not JSON.
-    pub fn requested_as(mut self, media_type: &'static str, request: Value) -> Self {
+    pub fn with_request_of_type(mut self, media_type: &'static str, request: Value) -> Self {
         self.request_type = media_type;
         self.with_request(request)
     }
 
     /// Sets the schema of a JSON response.
     pub fn with_answer(self, answer: Value) -> Self {
-        self.answering_as(JSON, answer)
+        self.with_answer_of_type(JSON, answer)
     }
 
     /// Sets a response of another media type.
-    pub fn answering_as(mut self, media_type: &'static str, answer: Value) -> Self {
+    pub fn with_answer_of_type(mut self, media_type: &'static str, answer: Value) -> Self {
         self.answer = Some((media_type, answer));
         self
     }
 
     /// Adds another form of the response.
-    pub fn or_as(mut self, media_type: &'static str, answer: Value) -> Self {
+    pub fn with_alternative(mut self, media_type: &'static str, answer: Value) -> Self {
         self.alternatives.push((media_type, answer));
         self
     }
@@ -119,14 +121,14 @@ impl Operation {
         self
     }
 
-    /// Restricts failures to those added with [`Operation::or_answering`].
+    /// Restricts failures to those added with [`Operation::with_response`].
     pub fn with_only_listed_failures(mut self) -> Self {
         self.has_only_listed_failures = true;
         self
     }
 
     /// Adds a response with another status.
-    pub fn or_answering(mut self, status: &'static str, response: Value) -> Self {
+    pub fn with_response(mut self, status: &'static str, response: Value) -> Self {
         self.others.push((status, response));
         self
     }

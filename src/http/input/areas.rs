@@ -1,7 +1,9 @@
-//! Areas of filters that are not given as polygons: names of stored areas, and isochrones. Each is replaced by its
-//! polygon before the request is parsed.
+//! Replaces the names of stored areas and the isochrones in filters by their polygons, before the request is parsed.
 //!
-//! A filter `area` stands in an object `filters` or `location`. An alert keeps the polygon as it was when the alert was
+//! A name that the account has not stored stays for the parser to refuse. So faults are reported in document order, and
+//! only one of several alerts is refused.
+//!
+//! A filter `area` is inside an object `filters` or `location`. An alert keeps the polygon as it was when the alert was
 //! created or changed.
 
 use std::collections::HashMap;
@@ -25,19 +27,19 @@ const AREA: &str = "area";
 /// Key of an isochrone in an area.
 const ISOCHRONE: &str = "isochrone";
 /// Objects in which an area is a filter.
-const HOLDERS: [&str; 2] = ["filters", "location"];
-/// Objects with keys of the client's own choice.
-const FREE: [&str; 2] = ["metadata", "parameters"];
+const FILTER_OBJECTS: [&str; 2] = ["filters", "location"];
+/// Objects whose keys the client chooses; nothing in them is a filter.
+const CLIENT_OBJECTS: [&str; 2] = ["metadata", "parameters"];
 /// Maximum names of areas in a request.
 const NAMES_MAX: usize = 100;
 /// Maximum isochrones in a request.
 const ISOCHRONES_MAX: usize = 5;
 
-/// Returns a body with polygons in place of names of areas and isochrones. A body without such is returned unchanged.
+/// Returns a body with polygons in place of names of areas and isochrones. A body without either is returned unchanged.
 ///
 /// # Errors
-/// The account has no area with a name, an isochrone is not valid or not available, there are too many of them, the
-/// client has too much in memory, or the store fails.
+/// An isochrone is not valid or not available, there are too many names or isochrones, the client has too much in
+/// memory, or the store fails.
 pub(crate) async fn with_polygons(
     app: &App,
     account: Uuid,
@@ -48,18 +50,18 @@ pub(crate) async fn with_polygons(
         return Ok(body);
     }
     let isochrones = isochrones_of(&body)?;
-    let mut reached = HashMap::new();
+    let mut isochrone_areas = HashMap::new();
     for (path, isochrone) in isochrones {
         let area = app.data.isochrones.area(&isochrone, &path).await?;
-        reached.insert(path, area);
+        isochrone_areas.insert(path, area);
     }
     let (store, length) = (app.store.clone(), body.len());
     let replacing = tokio::task::spawn_blocking(move || {
-        // What is wrong with other texts is said where they are parsed.
+        // The parser reports a body that is not JSON.
         let Ok(mut value) = serde_json::from_slice(&body) else {
             return Ok(body);
         };
-        let replaced = replace(&store, account, &reached, &mut value)?;
+        let replaced = replace(&store, account, &isochrone_areas, &mut value)?;
         Ok::<_, ApiError>(if replaced == 0 {
             body
         } else {
@@ -71,10 +73,10 @@ pub(crate) async fn with_polygons(
     Ok(body)
 }
 
-/// Replaces the names of areas in a request by their polygons. Blocks.
+/// Replaces the names of stored areas in a request by their polygons. Blocks.
 ///
 /// # Errors
-/// The account has no area with a name, there are too many names, or the store fails.
+/// There are too many names, or the store fails.
 pub(crate) fn replace_names(
     store: &Store,
     account: Uuid,
@@ -108,17 +110,18 @@ fn isochrones_of(body: &[u8]) -> Result<Vec<(String, Isochrone)>, ApiError> {
     Ok(found)
 }
 
-/// Replaces names by stored polygons, and isochrones by those that their paths lead to; returns the number of both.
+/// Replaces names by stored polygons, and each isochrone by the polygon that `isochrone_areas` has for its path.
+/// Returns the number of replacements.
 fn replace(
     store: &Store,
     account: Uuid,
-    reached: &HashMap<String, Arc<Value>>,
+    isochrone_areas: &HashMap<String, Arc<Value>>,
     value: &mut Value,
 ) -> Result<usize, ApiError> {
-    let mut known: HashMap<String, Value> = HashMap::new();
+    let mut known: HashMap<String, Option<Value>> = HashMap::new();
     let mut names = 0;
     for_each_filter(value, AREA, "", false, &mut |area, path| {
-        if let Some(polygon) = reached.get(path) {
+        if let Some(polygon) = isochrone_areas.get(path) {
             *area = Value::clone(polygon);
             return Ok(());
         }
@@ -133,29 +136,28 @@ fn replace(
         let polygon = match known.get(name) {
             Some(polygon) => polygon.clone(),
             None => {
-                let polygon = stored(store, account, name, path)?;
+                let polygon = stored(store, account, name)?;
                 known.insert(name.clone(), polygon.clone());
                 polygon
             }
         };
-        *area = polygon;
+        if let Some(polygon) = polygon {
+            *area = polygon;
+        }
         Ok(())
     })?;
-    Ok(names + reached.len())
+    Ok(names + isochrone_areas.len())
 }
 
-/// Returns the polygon that an account stored under a name.
-fn stored(store: &Store, account: Uuid, name: &str, path: &str) -> Result<Value, ApiError> {
+/// Returns the polygon that an account stored under a name; `None` if there is none.
+fn stored(store: &Store, account: Uuid, name: &str) -> Result<Option<Value>, ApiError> {
     let found = areas::find(store, account, name).map_err(ApiError::internal)?;
-    let found = found.ok_or_else(|| {
-        let rule = "must be GeoJSON or the name of a stored area; there is none with this name";
-        Fault::new(path, rule)
-    })?;
-    serde_json::from_str(&found.geometry).map_err(ApiError::internal)
+    let polygon = found.map(|found| serde_json::from_str(&found.geometry));
+    polygon.transpose().map_err(ApiError::internal)
 }
 
-/// Calls a function for each filter of this name in a value, with its path. `holds` says that the value, or the list it
-/// is in, holds filters.
+/// Calls a function for each filter of this name in a value, with its path. `holds` is true if the value, or the list
+/// that it is in, contains filters.
 pub(super) fn for_each_filter(
     value: &mut Value,
     name: &str,
@@ -175,8 +177,14 @@ pub(super) fn for_each_filter(
                 let path = format!("{path}{separator}{key}");
                 if holds && key == name {
                     each(field, &path)?;
-                } else if !FREE.contains(&key.as_str()) {
-                    for_each_filter(field, name, &path, HOLDERS.contains(&key.as_str()), each)?;
+                } else if !CLIENT_OBJECTS.contains(&key.as_str()) {
+                    for_each_filter(
+                        field,
+                        name,
+                        &path,
+                        FILTER_OBJECTS.contains(&key.as_str()),
+                        each,
+                    )?;
                 }
             }
         }

@@ -20,9 +20,9 @@ use crate::input::upload::{PIECE_BYTES, UploadPieces};
 use toise_contract::Fault;
 use toise_service::error::ApiError;
 
-/// Maximum fields besides the file.
+/// Maximum fields other than the file.
 const FIELDS_MAX: usize = 300;
-/// Maximum bytes of a field besides the file.
+/// Maximum bytes of a field other than the file.
 const FIELD_BYTES_MAX: usize = 4 << 10;
 /// Maximum bytes before the first boundary, or of the head of a part. The parser takes two pieces before it searches
 /// them, so this is more than two.

@@ -1,7 +1,7 @@
-//! Layers that filters name. A name without a layer is refused before the request is parsed, with its path; after parsing,
-//! the filters are given the layers as they are then.
+//! Checks the layers that filters name. An unknown name is refused before the request is parsed, with its path; after
+//! parsing, each filter gets the current layer.
 //!
-//! A filter `layer` stands where a filter `area` may stand.
+//! A filter `layer` may be wherever a filter `area` may be.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use toise_service::error::ApiError;
 /// Key of a filter on a layer.
 const LAYER: &str = "layer";
 
-/// Checks that the layers which a body names exist and fit their relations. A body without such is not parsed.
+/// Checks that the layers which a body names exist and fit their relations. A body without layers is not parsed.
 ///
 /// # Errors
 /// There is no such layer, or it has no polygons to be inside or outside of; or a layer cannot be read.
@@ -27,7 +27,7 @@ pub(crate) async fn check(app: &App, body: &Bytes) -> Result<(), ApiError> {
     }
     let (layers, body) = (app.data.layers.clone(), body.clone());
     let checking = tokio::task::spawn_blocking(move || {
-        // What is wrong with other texts is said where they are parsed.
+        // The parser reports a body that is not JSON.
         let Ok(mut value) = serde_json::from_slice(&body) else {
             return Ok(());
         };
@@ -42,7 +42,7 @@ pub(crate) async fn check(app: &App, body: &Bytes) -> Result<(), ApiError> {
 /// As for [`check`].
 pub(crate) fn check_names(layers: &Layers, value: &mut Value) -> Result<(), ApiError> {
     for_each_filter(value, LAYER, "", false, &mut |given, path| {
-        // What is wrong with the filter itself is said where it is parsed.
+        // The parser reports a malformed filter.
         let Ok(mut test) = LayerTest::read(given, JsonPath::Body) else {
             return Ok(());
         };

@@ -114,8 +114,8 @@ fn dissenter() -> Value {
         "url": known("string", "URL of the listing"),
         "title": known("string", "Title"),
         "against": id("The one of the two adverts that it does not fit"),
-        "contradictions": contradictions("Contradictions: what cannot both be true of one home; empty if it merely \
-                                          resembles that advert too little"),
+        "contradictions": contradictions("Contradictions: values that cannot both be true of one home; empty if the \
+                                          two adverts only differ too much"),
     }))
 }
 
@@ -138,8 +138,8 @@ fn comparison() -> Value {
             same home"},
         "bits": typed("number", "Binary logarithm of the odds that both are the same home"),
         "priorBits": typed("number", "The part of `bits` that is known before anything is compared"),
-        "lookalikeBits": typed("number", "The part of `bits` that other homes with the same price and surface take \
-                                          away"),
+        "lookalikeBits": typed("number", "The part of `bits` due to other homes with the same price and surface; 0 \
+                                          or less"),
         "veto": {"type": ["string", "null"], "enum": [json!(Veto::Kind), json!(Veto::Programme), Value::Null],
             "description": "The rule that keeps them apart regardless of what else agrees; null if there is none"},
         "oneSeller": typed("boolean", "Whether both are from the same seller"),

@@ -1,4 +1,4 @@
-//! The estimates part of the OpenAPI document: the body, from the table that reads it, and the response.
+//! The estimates part of the OpenAPI document: the request body, generated from its field table, and the response.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ fn estimate() -> Value {
                 "learned_inputs?": {"type": "array", "items": {"type": "string"},
                     "description": "Inputs whose effect was learned from sales"},
             })),
-            "coverage": number("Share of sales whose price lies within the interval"),
+            "coverage": number("Share of sales whose price is within the interval"),
             "fallback": {"type": "string", "enum": ["none", "department", "national"],
                 "description": "What was used in place of sales around the home"},
             "warning?": {"type": "string",

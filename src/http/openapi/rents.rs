@@ -1,4 +1,4 @@
-//! The rents part of the OpenAPI document: the body, from the table that reads it, and the response.
+//! The rents part of the OpenAPI document: the request body, generated from its field table, and the response.
 
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,8 @@ fn metadata() -> Value {
         "What the estimate is based on",
         json!({
             "charges": {"type": "string", "enum": ["as_advertised"],
-                "description": "Whether the rent includes charges: as adverts of homes to rent do, which mostly \
-                                state rents with charges"},
+                "description": "Whether the rent includes charges; adverts of homes to rent mostly state rents with \
+                                charges"},
             "coverage": number("Share of rents that lie within the interval"),
             "method": {"type": "string", "enum": RentMethod::NAMES, "description": "What the rent was estimated from"},
             "commune": record_about("The commune of the home",

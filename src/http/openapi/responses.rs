@@ -131,6 +131,9 @@ fn faults(endpoint: &Endpoint, described: &Operation) -> Vec<ApiError> {
     if described.failures.contains(&Failure::NoModel) {
         faults.push(ApiError::NoModel);
     }
+    if described.failures.contains(&Failure::ExpiredCursor) {
+        faults.push(ApiError::CursorExpired);
+    }
     let may_conflict = described.failures.contains(&Failure::WrongState);
     if endpoint.takes_idempotency_key() || may_conflict {
         faults.push(ApiError::IdempotencyConflict);

@@ -73,8 +73,8 @@ pub(super) fn history() -> Value {
     record(json!({
         "id": text("Identifier of the place, as in the request"),
         "buildings?": {"type": "array", "items": building,
-            "description": "The building, or those on the parcel, as the register of buildings has them; absent \
-                if it was not imported or has none"},
+            "description": "The building, or the buildings on the parcel, from the register of buildings; absent if \
+                            the register was not imported or has none"},
         "properties?": record_about("Properties whose adverts name an address of the place, the first seen first; \
             absent if there are none", json!({
             "items": {"type": "array", "items": reference("LiteProperty"), "description": "At most 20 of them"},

@@ -63,7 +63,7 @@ impl RequestTrace {
         refused.error
     }
 
-    /// Sets the headers of a response. Without a valid key, the rate is that of the client's address.
+    /// Sets the headers of a response. Without a valid key, the rate of the client's address is given.
     pub fn set_headers(&self, path: &str, response: &mut Response<Bytes>) {
         let headers = response.headers_mut();
         answer_headers::set_request_id(headers, self.request_id);
@@ -105,7 +105,7 @@ impl RequestTrace {
     }
 }
 
-/// Parameter of a path that gives access to a result, and stands in its place in the log.
+/// Path parameter that gives access to a result. The log shows this name instead of its value.
 const TOKEN: &str = "{token}";
 /// Beginning of the paths that may have a token, also where no endpoint has the path.
 const PROJECTS: &str = "/geocoding/async/projects/";

@@ -215,7 +215,7 @@ fn parse_reach(query: &[(String, String)]) -> Result<Isochrone, Fault> {
     let mut values = read_query(query, &REACH)?;
     let mut number = |name: &str| {
         let text = values.take::<&str>(name).unwrap_or_default();
-        // What is no number is refused with the bounds.
+        // A text that is not a number is refused, and the fault states the bounds.
         text.parse::<f64>().map_or(Value::Null, Value::from)
     };
     let pin = json!({"lat": number("lat"), "lon": number("lon")});

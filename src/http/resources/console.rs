@@ -65,7 +65,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 67] = files![
+static OWN: [PageFile; 69] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -95,6 +95,7 @@ static OWN: [PageFile; 67] = files![
     "marketsheet.js": "text/javascript",
     "metrics.js": "text/javascript",
     "palette.js": "text/javascript",
+    "pages.js": "text/javascript",
     "parts.js": "text/javascript",
     "places.js": "text/javascript",
     "plot.js": "text/javascript",
@@ -126,6 +127,7 @@ static OWN: [PageFile; 67] = files![
     "screens/opened.js": "text/javascript",
     "screens/operations.js": "text/javascript",
     "screens/pairs.js": "text/javascript",
+    "screens/placehistory.js": "text/javascript",
     "screens/portfolios.js": "text/javascript",
     "screens/query.js": "text/javascript",
     "screens/record.js": "text/javascript",

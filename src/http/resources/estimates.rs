@@ -40,13 +40,13 @@ const DETAIL: Detail = Detail {
 };
 
 /// Description of both endpoints.
-const ABOUT: &str = "Today's value on the open market, in whole EUR, with an interval that contains the price of \
-                     four sales in five. The estimate starts from the price level of recorded sales around the \
-                     position and takes account of sales like the home. Features that recorded sales do not show \
-                     (balcony, lift, condition, …) are added as bounded adjustments. If no sale is within reach, the \
-                     estimate falls back to the department or the country, and says so. A home may be located by \
-                     `location.address` instead of its coordinate; if only its town is known, its confidence is LOW. \
-                     503 if no model has been trained";
+const ABOUT: &str = "Today's value on the open market, in whole EUR, with an interval that contains the price of four \
+                     sales in five. The estimate starts from the price level of recorded sales around the position and \
+                     takes account of sales of similar homes. Features that recorded sales do not show (balcony, lift, \
+                     condition, …) are added as bounded adjustments. If no sale is within reach, the estimate falls \
+                     back to the department or the country, and says so. A home may be located by `location.address` \
+                     instead of its coordinate; if only its town is known, its confidence is LOW. 503 if no model has \
+                     been trained";
 
 /// The estimate endpoints.
 pub const ENDPOINTS: &[Endpoint] = &[

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt, stream};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use tokio::time::Instant;
 
 use crate::endpoint::call::{Call, read_json};
@@ -38,6 +38,8 @@ use toise_service::error::ApiError;
 const SINGLE_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Maximum wait of a batch until the upstream service can be asked for its last request.
 const BATCH_WAIT_MAX: Duration = Duration::from_secs(12);
+/// Whole numbers below this are exact in a double.
+const WHOLE_MAX: f64 = 9e15;
 /// Attribution of the data in the answers, as its licence requires.
 const ATTRIBUTION: &str = "Base Adresse Nationale, DINUM, IGN, communes";
 /// The licence of the address base.
@@ -77,9 +79,9 @@ fn search_operation() -> Documented {
         Documented::new("geocodingSearch", "Position of an address")
             .with_description(
                 "The places that an address may mean, most probable first. The commune is looked for first, then the \
-                 street in the communes that may be meant, then the house number: a wrong town is never accepted \
-                 silently. `properties.score` is the probability that a result is the intended address, `matched` \
-                 says how well each part agrees, and `confidence` how far to trust the result",
+                 street in the possible communes, then the house number: a wrong town is never accepted silently. \
+                 `properties.score` is the probability that a result is the intended address, `matched` says how well \
+                 each part agrees, and `confidence` how far to trust the result",
             )
             .with_query(search_parameters()),
     )
@@ -366,6 +368,15 @@ fn batch_requests(body: &Value) -> Result<Vec<BatchRequest>, Fault> {
     Ok(requests.iter().map(batch_parameters).collect())
 }
 
+/// Returns a number as the text of a parameter. A whole number has no fraction in it, however it is written: 3.0 is 3.
+fn parameter_text(number: &Number) -> String {
+    let whole = number.as_f64().filter(|value| value.fract() == 0.0);
+    match whole.filter(|value| value.abs() < WHOLE_MAX) {
+        Some(whole) => (whole as i64).to_string(),
+        None => number.to_string(),
+    }
+}
+
 fn batch_parameters(request: &Value) -> BatchRequest {
     let Some(fields) = request.as_object() else {
         return Err(Fault::new("", "must be an object"));
@@ -375,7 +386,7 @@ fn batch_parameters(request: &Value) -> BatchRequest {
     for (name, value) in fields {
         let text = match value {
             Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
+            Value::Number(number) => parameter_text(number),
             Value::Bool(flag) => u8::from(*flag).to_string(),
             Value::Null => continue,
             _ => return Err(Fault::new(name, "must be a string, a number or a boolean")),

@@ -1,5 +1,5 @@
-//! Files of addresses, answered at once: takes a file, CSV or a spreadsheet, and streams it back as CSV with the results
-//! appended.
+//! Files of addresses, answered at once: takes a file, CSV or a spreadsheet, and streams it back as CSV with the
+//! results appended.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -104,8 +104,8 @@ fn documented(operation: Operation) -> Documented {
              spreadsheet (XLSX, ODS) as CSV, and UTF-16 as UTF-8. A row that cannot be read or is not found gets a \
              status and never stops the file. Rows with the same query are looked up only once",
         )
-        .requested_as("multipart/form-data", form_schema())
-        .answering_as("text/csv", json!({"type": "string"}))
+        .with_request_of_type("multipart/form-data", form_schema())
+        .with_answer_of_type("text/csv", json!({"type": "string"}))
 }
 
 fn form_schema() -> Value {

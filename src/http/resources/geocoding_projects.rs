@@ -133,7 +133,7 @@ fn input_operation() -> Documented {
             "The body is the file: CSV or a spreadsheet, also packed; at most 1 GiB, also when unpacked. A second \
              upload replaces the first",
         )
-        .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
+        .with_request_of_type("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(project_schema()))
         .failing(Failure::WrongState)
 }
@@ -152,7 +152,7 @@ fn get_operation() -> Documented {
 
 fn output_operation() -> Documented {
     Documented::new("geocodingProjectOutput", "The result of a project")
-        .answering_as("text/csv", json!({"type": "string"}))
+        .with_answer_of_type("text/csv", json!({"type": "string"}))
         .failing(Failure::WrongState)
 }
 

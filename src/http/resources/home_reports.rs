@@ -104,15 +104,15 @@ fn home_operation() -> Operation {
         .with_description(
             "The value of a home with its interval and parts, the most similar recorded sales, median prices of its \
              commune and department over time, the energy diagnostics of its building, the sales of its parcels, the \
-             market of its commune, layers around it, and the sources of all that. `format=html` returns a web page and \
-             `format=pdf` two pages of A4, both in the language of `lang` and with the letterhead of the account. \
-             Diagnostics and parcels are those of the address, so they need an address, or a position within 50 m of \
-             one",
+             market of its commune, layers around it, and the sources of all that. `format=html` returns a web page \
+             and `format=pdf` two pages of A4, both in the language of `lang` and with the letterhead of the account. \
+             Diagnostics and parcels are found by address, so the request needs an address or a position within 50 m \
+             of one",
         )
         .with_query(parameters(toise_report::parameters()))
         .with_answer(enveloped(reference("HomeReport")))
-        .or_as("text/html", json!({"type": "string"}))
-        .or_as("application/pdf", json!({"type": "string", "format": "binary"}))
+        .with_alternative("text/html", json!({"type": "string"}))
+        .with_alternative("application/pdf", json!({"type": "string", "format": "binary"}))
         .failing(Failure::NoModel)
 }
 
@@ -160,7 +160,7 @@ fn answer(
         logo: logo.map_err(ApiError::internal)?,
     };
     let language = request.language;
-    let document = content::say(report, language);
+    let document = content::write(report, language);
     let day = language.long_day(report.date);
     if request.format == Format::Html {
         let page = html::write(&document, &letterhead, &day);
@@ -170,7 +170,7 @@ fn answer(
         );
     }
     let bytes = pdf::write(&document, &letterhead, report.date, &day)?;
-    let name = language.say("rapport", "report");
+    let name = language.choose("rapport", "report");
     let disposition = format!("inline; filename=\"{name}-{}.pdf\"", report.date);
     Ok(ApiResponse::typed("application/pdf", Bytes::from(bytes))
         .with_header(CONTENT_DISPOSITION, &disposition))

@@ -13,7 +13,7 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
-use crate::openapi::{Operation, enveloped, reference, type_name};
+use crate::openapi::{Failure, Operation, enveloped, reference, type_name};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_contract::Fault;
@@ -29,63 +29,46 @@ use toise_opendata::{
 use toise_service::error::ApiError;
 pub use toise_service::open_data::{AnswerError, OpenDataBackend};
 
-/// The endpoints for diagnostics, then for sales.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(
-        "/v2/protected/opendata/dpe/search",
-        Access::scoped(Scope::Search, "opendata.dpe.search"),
-        Effect::Reads,
-        |call| search(call, Dataset::Dpe).boxed(),
-    )
-    .counted_as(Consumption::OpendataDpeSearch)
-    .with_body(JSON_BODY)
-    .with_operation(|| search_operation(Dataset::Dpe)),
-    Endpoint::post(
-        "/v2/protected/opendata/dpe/match",
-        Access::scoped(Scope::Search, "opendata.dpe.match"),
-        Effect::Reads,
-        |call| find_matches(call, Dataset::Dpe).boxed(),
-    )
-    .counted_as(Consumption::OpendataDpeMatch)
-    .with_body(JSON_BODY)
-    .with_operation(|| match_operation(Dataset::Dpe)),
-    Endpoint::post(
-        "/v2/protected/opendata/dpe/match/_many",
-        Access::scoped(Scope::Search, "opendata.dpe.match_many"),
-        Effect::Reads,
-        |call| find_matches_many(call, Dataset::Dpe).boxed(),
-    )
-    .counted_as(Consumption::OpendataDpeMatch)
-    .with_body(MANY_JSON_BODY)
-    .with_operation(|| match_many_operation(Dataset::Dpe)),
-    Endpoint::post(
-        "/v2/protected/opendata/dvf/search",
-        Access::scoped(Scope::Search, "opendata.dvf.search"),
-        Effect::Reads,
-        |call| search(call, Dataset::Dvf).boxed(),
-    )
-    .counted_as(Consumption::OpendataDvfSearch)
-    .with_body(JSON_BODY)
-    .with_operation(|| search_operation(Dataset::Dvf)),
-    Endpoint::post(
-        "/v2/protected/opendata/dvf/match",
-        Access::scoped(Scope::Search, "opendata.dvf.match"),
-        Effect::Reads,
-        |call| find_matches(call, Dataset::Dvf).boxed(),
-    )
-    .counted_as(Consumption::OpendataDvfMatch)
-    .with_body(JSON_BODY)
-    .with_operation(|| match_operation(Dataset::Dvf)),
-    Endpoint::post(
-        "/v2/protected/opendata/dvf/match/_many",
-        Access::scoped(Scope::Search, "opendata.dvf.match_many"),
-        Effect::Reads,
-        |call| find_matches_many(call, Dataset::Dvf).boxed(),
-    )
-    .counted_as(Consumption::OpendataDvfMatch)
-    .with_body(MANY_JSON_BODY)
-    .with_operation(|| match_many_operation(Dataset::Dvf)),
-];
+macro_rules! endpoints {
+    ($name:literal, $dataset:expr, $search:ident, $matching:ident) => {
+        &[
+            Endpoint::post(
+                concat!("/v2/protected/opendata/", $name, "/search"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".search")),
+                Effect::Reads,
+                |call| search(call, $dataset).boxed(),
+            )
+            .counted_as(Consumption::$search)
+            .with_body(JSON_BODY)
+            .with_operation(|| search_operation($dataset)),
+            Endpoint::post(
+                concat!("/v2/protected/opendata/", $name, "/match"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match")),
+                Effect::Reads,
+                |call| find_matches(call, $dataset).boxed(),
+            )
+            .counted_as(Consumption::$matching)
+            .with_body(JSON_BODY)
+            .with_operation(|| match_operation($dataset)),
+            Endpoint::post(
+                concat!("/v2/protected/opendata/", $name, "/match/_many"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match_many")),
+                Effect::Reads,
+                |call| find_matches_many(call, $dataset).boxed(),
+            )
+            .counted_as(Consumption::$matching)
+            .with_body(MANY_JSON_BODY)
+            .with_operation(|| match_many_operation($dataset)),
+        ]
+    };
+}
+
+/// Endpoints for diagnostics.
+pub const OF_DIAGNOSTICS: &[Endpoint] =
+    endpoints!("dpe", Dataset::Dpe, OpendataDpeSearch, OpendataDpeMatch);
+/// Endpoints for sales.
+pub const OF_SALES: &[Endpoint] =
+    endpoints!("dvf", Dataset::Dvf, OpendataDvfSearch, OpendataDvfMatch);
 
 fn search_operation(dataset: Dataset) -> Operation {
     Operation::new(
@@ -94,6 +77,7 @@ fn search_operation(dataset: Dataset) -> Operation {
     )
     .with_request(schema(dataset, "SearchRequest"))
     .with_answer(schema(dataset, "SearchAnswer"))
+    .failing(Failure::ExpiredCursor)
 }
 
 fn match_operation(dataset: Dataset) -> Operation {
@@ -145,11 +129,7 @@ async fn search(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, ApiErr
     call.on_pool(Load::Single, move |app, body, interrupt| {
         let mut request = parse_search(dataset, &read_json(body)?, &cursors)?;
         layers::resolve(app, &mut request.filter)?;
-        let answer = app
-            .data
-            .open_data
-            .search(dataset, &request, interrupt)
-            .map_err(ApiError::internal)?;
+        let answer = app.data.open_data.search(dataset, &request, interrupt)?;
         Ok(page(dataset, &request, &answer, &cursors))
     })
     .await

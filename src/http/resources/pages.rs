@@ -98,8 +98,8 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
         )
         .with_query(schemas::url_parameters())
         .with_answer(data_of(record))
-        .or_answering("202", schemas::pending())
-        .or_answering("422", schemas::rejected(reference("Error")))
+        .with_response("202", schemas::pending())
+        .with_response("422", schemas::rejected(reference("Error")))
 }
 
 fn check_operation(id: &str, of: &str) -> Operation {

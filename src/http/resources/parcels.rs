@@ -62,12 +62,12 @@ pub const ENDPOINTS: &[Endpoint] = &[
         Operation::new("buildingHistory", "What happened in a building, in time order")
             .with_description(format!(
                 "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
-                 register of buildings was imported, its parcels are those of the register, and diagnostics that \
-                 name no building are those of the largest building at their address, with a score. Otherwise its \
-                 parcels are those on which the addresses of its diagnostics are. A sale may be one of another \
-                 building on the same parcel. If the key may search properties, the first sightings of at most \
-                 {LISTED_MAX} properties whose adverts name an address of the building, and of these adverts. At most \
-                 {LINKS_MAX} addresses and parcels count. 404 if nothing is known of the building"
+                 register of buildings was imported, its parcels are those of the register, and diagnostics that name \
+                 no building are those of the largest building at their address, with a score. Otherwise its parcels \
+                 are those on which the addresses of its diagnostics are. A sale may belong to another building on the \
+                 same parcel. If the key may search properties, the first sightings of at most {LISTED_MAX} properties \
+                 whose adverts name an address of the building, and of these adverts. At most {LINKS_MAX} addresses \
+                 and parcels count. 404 if nothing is known of the building"
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
@@ -145,8 +145,8 @@ struct Listed {
     events: Vec<Event>,
 }
 
-/// Returns the properties that were located at an address of the place; `None` if there are none. An advert that names an
-/// address has exactly its position.
+/// Returns the properties that were located at an address of the place; `None` if there are none. An advert that names
+/// an address has exactly its position.
 fn listed_at(
     app: &App,
     positions: &[(f64, f64)],

@@ -159,19 +159,19 @@ fn put_operation() -> Operation {
     });
     Operation::new("portfoliosPut", "Store a portfolio of homes under a name")
         .with_description(format!(
-            "The body is a file: CSV, a JSON array, NDJSON or Parquet, also packed. Each row has a key of its own in the \
+            "The body is a file: CSV, a JSON array, NDJSON or Parquet, also packed. Each row has a unique key in the \
              column `key` or `id`, and the columns of a bulk estimate: `type`, `surface_m2`, and `longitude` and \
              `latitude` or `address`, `postcode` and `city`. A portfolio with the same name is replaced, with its \
              history. Each home is valued in the background, and again after each new model; it is matched again after \
              each import of sales or diagnostics. A valued home costs as much as an estimate, once per model. \
              `{WEBHOOK_URL}` receives `{{\"data\": {{\"created\": [], \"updated\": [{{\"alert_id\", \"context\": \
-             {{\"portfolio\"}}, \"homes\": […]}}]}}}}` with the homes that changed, as they are in the answer of GET. A \
-             change is a value, or an end of its interval, that moved by more than `movedPercent` (by default \
-             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable sold near the home since the former model. A \
-             portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
+             {{\"portfolio\"}}, \"homes\": […]}}]}}}}` with the homes that changed, as they are in the answer of GET. \
+             A change is a value, or an end of its interval, that moved by more than `movedPercent` (by default \
+             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable sold near the home since the former model. \
+             A portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
         ))
         .with_query(parameters(&OPTIONS))
-        .requested_as("text/csv", json!({"type": "string", "format": "binary"}))
+        .with_request_of_type("text/csv", json!({"type": "string", "format": "binary"}))
         .with_answer(enveloped(schema))
         .failing(Failure::Refused)
 }
@@ -338,7 +338,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account, name) = (call.key()?.account_id, call.param(0).to_owned());
     let query = pairs(call.query)?;
     let mut values = read_query(&query, &OPTIONS)?;
-    // What is no number is refused with the bounds.
+    // A text that is not a number is refused, and the fault states the bounds.
     let moved = values
         .take::<&str>("movedPercent")
         .map(|text| text.parse().unwrap_or(f64::NAN));

@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
         });
         Operation::new("healthz", "Readiness of the service")
             .with_only_listed_failures()
-            .or_answering("503", not_ready)
+            .with_response("503", not_ready)
     }),
     Endpoint::page("/livez", |_| {
         async { Ok(Response::new(Bytes::new()).into()) }.boxed()
@@ -43,7 +43,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     .with_operation(|| Operation::new("livez", "Whether the process answers at all")),
     Endpoint::page("/metrics", |call| metrics(call.app).boxed()).with_operation(|| {
         Operation::new("metrics", "Metrics of the service for Prometheus")
-            .answering_as("text/plain", json!({"type": "string"}))
+            .with_answer_of_type("text/plain", json!({"type": "string"}))
     }),
     Endpoint::page("/version", |_| async { Ok(version()) }.boxed()).with_operation(|| {
         Operation::new("version", "Version of the service")

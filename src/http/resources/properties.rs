@@ -120,6 +120,7 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
         )
         .with_request(reference(payload))
         .with_answer(enveloped(page_of(record)))
+        .failing(Failure::ExpiredCursor)
 }
 
 /// Returns the schema of a page of records with the total count.

@@ -1,5 +1,5 @@
-//! What describes the service: the contract as a document, `/openapi.json`, and as a page, `/docs`: Swagger UI, compiled in, so that it needs
-//! no network.
+//! The API reference: the OpenAPI document at `/openapi.json`, and the page `/docs`. The page is Swagger UI, compiled
+//! in, so that it needs no network.
 //!
 //! The page is the same at `/docs` and `/docs/`; only the relative links to its files and to the guide differ.
 
@@ -18,7 +18,7 @@ use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
 use crate::resources;
 use toise_service::error::ApiError;
-use toise_transport::coding::Unchanging;
+use toise_transport::coding::ConstantBody;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = &[
@@ -27,7 +27,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
     }),
     Endpoint::page(PAGE_PATH, SEND).with_operation(|| {
         Operation::new("docs", "This document as a web page")
-            .answering_as("text/html", json!({"type": "string"}))
+            .with_answer_of_type("text/html", json!({"type": "string"}))
     }),
     Endpoint::page(FILES_PREFIX, SEND),
     Endpoint::page("/docs/{file}", SEND),
@@ -52,7 +52,7 @@ fn to_page() -> ApiResponse {
 
 fn document() -> ApiResponse {
     let mut answer = ApiResponse::json(DOCUMENT.clone());
-    answer.response.extensions_mut().insert(Unchanging);
+    answer.response.extensions_mut().insert(ConstantBody);
     answer
 }
 

@@ -36,9 +36,8 @@ fn operation() -> Operation {
             "Today's monthly rent of a flat or house as adverts would ask it, in whole EUR, with an interval that \
              contains four rents in five, and the gross yield. The estimate is learned from the homes to rent that \
              adverts show, each once, and starts from the official map of rents if it was imported. Adverts mostly \
-             state rents with charges; those of the map include them. The yield is the rent of a year over `price`, \
-             or over the estimated value of the home. 422 if too few \
-             rents are known",
+             state rents with charges, and the rents of the map include them. The yield is the rent of a year over \
+             `price`, or over the estimated value of the home. 422 if too few rents are known",
         )
         .with_request(reference("RentRequest"))
         .with_answer(enveloped(reference("RentEstimate")))
@@ -61,7 +60,7 @@ async fn rent(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn error_of(error: RentError) -> ApiError {
     match error {
         RentError::Invalid(fault) => fault.into(),
-        RentError::TooLittle(known) => Fault::new(PLACE_PATH, known.to_string()).into(),
+        RentError::RentUnavailable(known) => Fault::new(PLACE_PATH, known.to_string()).into(),
         other => ApiError::internal(other),
     }
 }

@@ -82,7 +82,7 @@ static BODY: [Field; 5] = [
         FieldKind::TextUpTo(TEXT_BYTES_MAX),
         "One read-only statement, in the SQL of DataFusion; `information_schema` lists tables and columns",
     )
-    .such_as("select property_type, count(*) as sales from dvf group by 1"),
+    .with_example("select property_type, count(*) as sales from dvf group by 1"),
     Field::optional(
         "parameters",
         FieldKind::Own(&PARAMETERS),
@@ -182,11 +182,8 @@ async fn stream_rest(mut running: RunningQuery, writer: BodyWriter) {
                     return;
                 }
             }
-            Some(Ok(Piece::Batch(_))) => return,
-            Some(Err(error)) => {
-                tracing::warn!(%error, "a query was not answered to its end");
-                return;
-            }
+            // The service has logged how the query ended. Its error may quote the query.
+            Some(Ok(Piece::Batch(_)) | Err(_)) => return,
         }
     }
 }

@@ -82,7 +82,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 days = areas::SOLD_WITHIN_DAYS,
             ))
             .with_query(query_parameters())
-            .answering_as(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
+            .with_answer_of_type(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
     }),
 ];
 

@@ -137,7 +137,7 @@ fn print(report: &GeocodeReport) {
             one.kind.to_owned(),
             one.n.to_string(),
             format!("{:.0}", one.per_second),
-            one.told_per_cpu_second(),
+            one.per_cpu_second_text(),
             format!("{:.1}", one.p50_us),
             format!("{:.1}", one.p99_us),
         ]);

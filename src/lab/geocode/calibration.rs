@@ -17,7 +17,7 @@ pub struct Bin {
     /// Number of first results.
     pub n: u64,
     /// Their mean probability; 0 for an empty bin.
-    pub told: f64,
+    pub predicted: f64,
     /// Share of them that are right; 0 for an empty bin.
     pub right: f64,
 }
@@ -50,10 +50,10 @@ impl Calibration {
             if one.label.is_empty() {
                 continue;
             }
-            let told = f64::from(one.probability).clamp(0.0, 1.0);
-            let (n, sum, right) = &mut bins[((told * BINS as f64) as usize).min(BINS - 1)];
+            let predicted = f64::from(one.probability).clamp(0.0, 1.0);
+            let (n, sum, right) = &mut bins[((predicted * BINS as f64) as usize).min(BINS - 1)];
             *n += 1;
-            *sum += told;
+            *sum += predicted;
             *right += u64::from(is_right(one));
             all += 1;
             of_absent += u64::from(is_absent);
@@ -65,13 +65,13 @@ impl Calibration {
             .map(|(index, (n, sum, right))| Bin {
                 from: index as f64 / BINS as f64,
                 n,
-                told: share(sum, n),
+                predicted: share(sum, n),
                 right: share(right as f64, n),
             })
             .collect();
         let gaps = bins
             .iter()
-            .map(|bin| bin.n as f64 * (bin.told - bin.right).abs());
+            .map(|bin| bin.n as f64 * (bin.predicted - bin.right).abs());
         Self {
             n: all,
             absent: share(of_absent as f64, all),
@@ -88,14 +88,14 @@ impl Calibration {
             let at = |share: f64| ((share * WIDTH as f64).round() as usize).min(WIDTH);
             let mut bar: Vec<char> = vec!['#'; at(bin.right)];
             bar.resize(WIDTH + 1, ' ');
-            bar[at(bin.told)] = '|';
+            bar[at(bin.predicted)] = '|';
             let bar: String = bar.into_iter().collect();
             let to = bin.from + 1.0 / BINS as f64;
             text += &format!(
                 "{:.1}–{to:.1} {:>8}  {:>6.3} {:>6.3}  {}\n",
                 bin.from,
                 bin.n,
-                bin.told,
+                bin.predicted,
                 bin.right,
                 bar.trim_end()
             );
@@ -107,10 +107,10 @@ impl Calibration {
 /// Returns the probability that a share of [`KEPT`] of the right first results reaches; 0 if none is right.
 pub fn threshold<'o>(present: impl Iterator<Item = &'o Outcome>) -> f32 {
     let right = present.filter(|one| one.is_right);
-    let mut told: Vec<f32> = right.map(|one| one.probability).collect();
-    told.sort_unstable_by(f32::total_cmp);
-    let lost = ((1.0 - KEPT) * told.len() as f64) as usize;
-    told.get(lost).copied().unwrap_or(0.0)
+    let mut probabilities: Vec<f32> = right.map(|one| one.probability).collect();
+    probabilities.sort_unstable_by(f32::total_cmp);
+    let lost = ((1.0 - KEPT) * probabilities.len() as f64) as usize;
+    probabilities.get(lost).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -130,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_the_mean_distance_between_told_and_right() {
+    fn the_error_is_the_mean_distance_between_predicted_and_right() {
         // Four results with 0.75, three of them right, and two with 0.25, both right.
-        let told = [
+        let predicted = [
             (0.75, true),
             (0.75, true),
             (0.75, true),
@@ -140,7 +140,9 @@ mod tests {
             (0.25, true),
             (0.25, true),
         ];
-        let outcomes: Vec<Outcome> = told.map(|(told, right)| outcome(told, right)).into();
+        let outcomes: Vec<Outcome> = predicted
+            .map(|(predicted, right)| outcome(predicted, right))
+            .into();
         let measured = Calibration::measure(outcomes[..4].iter(), outcomes[4..].iter(), |one| {
             one.is_right
         });

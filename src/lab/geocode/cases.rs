@@ -127,8 +127,8 @@ pub fn judge(geocoder: &Geocoder, path: &Path, failures: usize) -> Result<Vec<Ca
     let stem = path.file_stem().map(|name| name.to_string_lossy());
     let mut groups: BTreeMap<String, (Vec<Failure>, u64, u64, u64)> = BTreeMap::new();
     for (case, judged) in cases.iter().zip(judged) {
-        let told = case.class.as_ref().or(case.file.as_ref());
-        let group = told.map_or_else(|| stem.as_deref().unwrap_or("cases"), String::as_str);
+        let named = case.class.as_ref().or(case.file.as_ref());
+        let group = named.map_or_else(|| stem.as_deref().unwrap_or("cases"), String::as_str);
         let (failed, n, right, not_covered) = groups.entry(group.to_owned()).or_default();
         match judged {
             None => *not_covered += 1,
@@ -201,11 +201,11 @@ impl Case {
         if let Some(code) = of_code {
             return departments::for_commune(code);
         }
-        let told = self
+        let postal_code = self
             .expected_postcode
             .as_deref()
             .or(self.postcode.as_deref());
-        if let Some(code) = told {
+        if let Some(code) = postal_code {
             return for_postal_code(code);
         }
         let words = tokens(&self.query).into_iter();
@@ -245,8 +245,8 @@ impl Case {
             &self.expected_city,
             &self.expected_citycode,
         ];
-        let told: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
-        told.join(" ")
+        let texts: Vec<&str> = parts.into_iter().flatten().map(String::as_str).collect();
+        texts.join(" ")
     }
 
     /// Returns whether a result meets every expectation.

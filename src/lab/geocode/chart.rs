@@ -30,9 +30,9 @@ pub fn draw(calibration: &Calibration, path: &Path) -> DrawResult {
     let area = SVGBackend::new(path, (size, size)).into_drawing_area();
     area.fill(&WHITE)?;
     let grey = RGBColor(220, 220, 220);
-    let place = |told: f64, right: f64| {
+    let place = |predicted: f64, right: f64| {
         let pixels = |share: f64| (share * f64::from(SIDE)).round() as i32;
-        (MARGIN + pixels(told), MARGIN + SIDE - pixels(right))
+        (MARGIN + pixels(predicted), MARGIN + SIDE - pixels(right))
     };
     let write = |at: (i32, i32), text: String| {
         let style = ("sans-serif", LETTER).into_font();
@@ -56,7 +56,7 @@ pub fn draw(calibration: &Calibration, path: &Path) -> DrawResult {
     for bin in calibration.bins.iter().filter(|bin| bin.n > 0) {
         let part = (bin.n as f64 / most.max(1) as f64).sqrt();
         let radius = RADII.0 + (RADII.1 - RADII.0) * part;
-        let at = place(bin.told, bin.right);
+        let at = place(bin.predicted, bin.right);
         area.draw(&Circle::new(at, radius.round() as i32, BLUE.filled()))?;
     }
     write(

@@ -126,8 +126,10 @@ fn is_first_name(word: &str) -> bool {
 /// `Saint`, and a word other than an article must come after it.
 fn person_at(words: &[&str], is_kind: fn(&str) -> bool) -> Option<usize> {
     let is_saint = |at: usize| matches!(folded(words[at]).as_str(), "saint" | "sainte");
-    let tells = |at: usize| !lexicon::is_article(&folded(words[at]));
+    let is_other_word = |at: usize| !lexicon::is_article(&folded(words[at]));
     (1..words.len()).find(|at| {
-        is_kind(&folded(words[*at])) && !is_saint(at - 1) && (at + 1..words.len()).any(tells)
+        is_kind(&folded(words[*at]))
+            && !is_saint(at - 1)
+            && (at + 1..words.len()).any(is_other_word)
     })
 }

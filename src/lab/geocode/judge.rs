@@ -178,6 +178,6 @@ pub fn label(geocoder: &Geocoder, one: &Match) -> String {
         ],
         None => vec![city.to_owned()],
     };
-    let told: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    told.join(" ")
+    let texts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    texts.join(" ")
 }

@@ -89,7 +89,7 @@ impl GeocodeReport {
                 speed.kind,
                 speed.n,
                 speed.per_second,
-                speed.told_per_cpu_second(),
+                speed.per_cpu_second_text(),
                 speed.p50_us,
                 speed.p99_us
             )?;

@@ -37,16 +37,16 @@ pub struct Speed {
 
 impl Speed {
     /// Returns the answers per second of CPU time as text.
-    pub fn told_per_cpu_second(&self) -> String {
-        let told = self.per_cpu_second.map(|answers| format!("{answers:.0}"));
-        told.unwrap_or_else(|| "–".to_owned())
+    pub fn per_cpu_second_text(&self) -> String {
+        let text = self.per_cpu_second.map(|answers| format!("{answers:.0}"));
+        text.unwrap_or_else(|| "–".to_owned())
     }
 }
 
 /// Returns the CPU time of this thread so far, in nanoseconds; only Linux reports it.
 fn computed_ns() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    told.split_whitespace().next()?.parse().ok()
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Times officially written addresses, the queries of every class, prefixes of the addresses as they are typed, and

@@ -267,8 +267,8 @@ fn official_addresses_are_right_and_withheld_ones_are_not_invented() {
     let folder = tempfile::tempdir().unwrap();
     let files = report.write(folder.path(), "geocode").unwrap();
     let text = |index: usize| std::fs::read_to_string(&files[index]).unwrap();
-    let told: serde_json::Value = serde_json::from_str(&text(0)).unwrap();
-    assert_eq!(told["classes"][0]["class"], "clean");
+    let report: serde_json::Value = serde_json::from_str(&text(0)).unwrap();
+    assert_eq!(report["classes"][0]["class"], "clean");
     assert!(text(1).contains("| clean: as officially written | 10 | 100.00 |"));
     assert!(text(2).starts_with("<svg"));
 }
@@ -335,7 +335,7 @@ fn cases_are_judged_by_what_they_expect() {
     std::fs::write(&path, rows.join("\n")).unwrap();
     let geocoder = Geocoder::new(vec![segment("48")]);
     let groups = cases::judge(&geocoder, &path, 1).unwrap();
-    let told: Vec<_> = groups
+    let names: Vec<_> = groups
         .iter()
         .map(|one| {
             (
@@ -348,7 +348,7 @@ fn cases_are_judged_by_what_they_expect() {
         })
         .collect();
     assert_eq!(
-        told,
+        names,
         [("bad.csv", 2, 0.0, 1, 1), ("good.csv", 2, 1.0, 0, 0)]
     );
 

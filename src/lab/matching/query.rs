@@ -1,9 +1,9 @@
 //! Builds queries about a record, perturbed step by step.
 //!
-//! Besides the body, a query records its targets as filters ([`EvaluationQuery::fits`]): every candidate that passes
-//! them could be the target record. Errors are uniform within their bound, so fitting candidates are about equally
-//! likely. If a count is wrong by one, the filter accepts that count and its neighbours, because a reader of the query
-//! cannot know of the error.
+//! In addition to the body, a query records its targets as filters ([`EvaluationQuery::fits`]): every candidate that
+//! passes them could be the target record. Errors are uniform within their bound, so fitting candidates are about
+//! equally likely. If a count is wrong by one, the filter accepts that count and its neighbours, because a reader of
+//! the query cannot know of the error.
 
 use rand::RngExt;
 use rand::rngs::StdRng;

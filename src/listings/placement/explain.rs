@@ -62,7 +62,7 @@ pub struct ExplainedAdvert {
     fingerprint: Fingerprint,
 }
 
-/// Another advert of one of the two properties, which keeps the properties apart.
+/// An advert of one of the two properties that keeps them apart.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dissenter {
@@ -287,8 +287,8 @@ pub(super) fn explanation(
             compared,
             is_match: second.is_match,
         };
-        dissenters = dissenting(connection, &one, &second)?;
-        dissenters.extend(dissenting(connection, &other, &first)?);
+        dissenters = dissenters_of(connection, &one, &second)?;
+        dissenters.extend(dissenters_of(connection, &other, &first)?);
         dissenters.truncate(DISSENTERS_MAX);
     }
     Ok(Explanation {
@@ -312,13 +312,13 @@ struct ComparedSide<'a> {
     advert: &'a ExplainedAdvert,
     compared: Fingerprint,
     around: Surroundings,
-    /// Whether it and the other explained advert match. Then adverts that merely lower the odds dissent too.
+    /// Whether it and the other explained advert match. If so, adverts that only lower the odds also keep them apart.
     is_match: bool,
 }
 
 /// Returns the other adverts of the first advert's property that may not share a property with the second. Excludes
 /// adverts that a person merged with the first.
-fn dissenting(
+fn dissenters_of(
     connection: &Connection,
     first: &ExplainedAdvert,
     second: &ComparedSide<'_>,

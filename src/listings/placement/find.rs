@@ -45,7 +45,7 @@ pub(crate) struct PlacementTarget {
     pub likely: Option<Vec<(i64, f32)>>,
 }
 
-/// Input of a search for an advert's property, besides the store.
+/// Input of a search for an advert's property, in addition to the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacementQuery<'a> {
     /// Fingerprint of the advert.
@@ -217,8 +217,8 @@ struct Nearby {
     fullest: usize,
 }
 
-/// Finds the adverts under any block key that the fingerprint looks up, each once. Under a full key, these are the latest
-/// ones before the advert `own`, then the first ones after it; the latest of all without `own`.
+/// Finds the adverts under any block key that the fingerprint looks up, each once. Under a full key, these are the
+/// latest ones before the advert `own`, then the first ones after it; the latest of all without `own`.
 fn find_nearby(
     connection: &Connection,
     fingerprint: &Fingerprint,
@@ -231,7 +231,7 @@ fn find_nearby(
     let after = "SELECT advert, outline FROM blocks WHERE key = ?1 AND advert > ?2 ORDER BY advert";
     let mut after = own.map(|_| connection.prepare_cached(after)).transpose()?;
     let own = own.unwrap_or(i64::MAX);
-    let mut met: Vec<Met> = Vec::new();
+    let mut met: Vec<BlockMatch> = Vec::new();
     // An advert is under several of the keys, mostly those of its INSEE code and its postal code, with one outline.
     let mut known = HashSet::new();
     let mut fullest = 0;
@@ -265,7 +265,7 @@ fn find_nearby(
                         Agreements::between(fingerprint, &rows::fingerprint_of(connection, advert)?)
                     }
                 };
-                met.push(Met {
+                met.push(BlockMatch {
                     advert,
                     is_ruled_out,
                     agreements,
@@ -288,8 +288,8 @@ fn find_nearby(
     })
 }
 
-/// An advert found under a block key.
-struct Met {
+/// An advert that shares a block key with the one to be placed.
+struct BlockMatch {
     /// The advert.
     advert: i64,
     /// Whether its outline rules it out.

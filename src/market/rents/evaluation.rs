@@ -34,7 +34,7 @@ pub struct RentErrors {
     /// Share of homes with an error of at most 20 %, percent.
     pub within_20_percent: f64,
     /// Share of homes whose rent is in its interval, percent; `None` if there are too few to calibrate one.
-    pub held_percent: Option<f64>,
+    pub coverage_percent: Option<f64>,
     /// Median width of the intervals, percent of the estimate.
     pub width_percent: Option<f64>,
     /// Median error of the map of rents alone, for homes whose commune is on it.
@@ -113,11 +113,11 @@ fn errors(
     let sizes: Vec<f64> = deviations.iter().map(|one| one.abs()).collect();
     let close = sizes.iter().filter(|size| **size <= CLOSE).count();
     let widths: Vec<f64> = of.iter().filter_map(|one| one.half_width).collect();
-    let held = of.iter().filter(|one| {
+    let covered = of.iter().filter(|one| {
         one.half_width
             .is_some_and(|width| one.home.error.log_error.abs() <= width)
     });
-    let held = held.count();
+    let covered = covered.count();
     let on_map = of.iter().filter_map(|one| one.home.map_log_error);
     let on_map: Vec<f64> = on_map.map(|error| deviation(error).abs()).collect();
     let percent = |value: f64| (value * 1_000.0).round() / 10.0;
@@ -129,7 +129,7 @@ fn errors(
         error_percent: percent(median(sizes)?),
         bias_percent: percent(median(deviations)?),
         within_20_percent: share(close, of.len()),
-        held_percent: is_enough.then(|| share(held, widths.len())),
+        coverage_percent: is_enough.then(|| share(covered, widths.len())),
         width_percent: median(widths).map(|width| percent(width.exp() - (-width).exp())),
         map_error_percent: median(on_map).map(percent),
     })

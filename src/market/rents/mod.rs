@@ -27,7 +27,7 @@ use adverts::Rentals;
 use answer::{RentEstimate, RentYield, YieldPrice};
 use effects::RentedHome;
 use map::{MapDescription, MapError, RentMap};
-use model::{RentModel, TooLittle};
+use model::{RentModel, RentUnavailable};
 use toise_base::clock::Clock;
 use toise_contract::fault::Fault;
 use toise_engine::Engine;
@@ -54,7 +54,7 @@ pub enum RentError {
     Invalid(#[from] Fault),
     /// Too few rents are known at the place.
     #[error(transparent)]
-    TooLittle(#[from] TooLittle),
+    RentUnavailable(#[from] RentUnavailable),
     /// The table of properties cannot be read, or the query was cancelled.
     #[error(transparent)]
     Engine(#[from] toise_engine::Error),

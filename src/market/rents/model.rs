@@ -42,7 +42,7 @@ toise_base::named! {
 
 /// Why no rent can be estimated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TooLittle {
+pub enum RentUnavailable {
     /// Nothing is known anywhere.
     #[error(
         "no rents to estimate from: ingest adverts of homes to rent ({known} of {ERRORS_MIN} are known), or import the \
@@ -313,7 +313,7 @@ impl RentModel {
         home: &RentedHome,
         position: (f64, f64),
         place: &'static Place,
-    ) -> Result<Prediction, TooLittle> {
+    ) -> Result<Prediction, RentUnavailable> {
         let level = self.levels.at(PlacedHome {
             class: home.class,
             position: Some(position),
@@ -325,12 +325,12 @@ impl RentModel {
         let of_map = on_map.map(|(rent, _)| WIDTH_OF_MAP * (rent.upper / rent.lower).ln() / 2.0);
         let half_width = match (&self.intervals, of_map) {
             (None, None) => {
-                return Err(TooLittle::Anywhere {
+                return Err(RentUnavailable::Anywhere {
                     known: self.adverts(),
                 });
             }
             (Some(_), None) if local < LOCAL_MIN && level.department_adverts < DEPARTMENT_MIN => {
-                return Err(TooLittle::Here {
+                return Err(RentUnavailable::Here {
                     name: place.name,
                     code: place.code,
                     local,

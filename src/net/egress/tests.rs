@@ -1,5 +1,5 @@
-//! Tests that every form of a URL that reaches no public host is refused, when it is submitted and when it is connected
-//! to.
+//! Tests that a URL of a non-public host is refused in every spelling, both when it is submitted and when it is
+//! connected to.
 
 use super::*;
 

@@ -25,6 +25,7 @@ use crate::request::address::clause;
 use crate::source::cell;
 use crate::{Dataset, MatchRequest};
 use toise_geocode::resolve::{RepeatedAddresses, Resolved};
+use toise_input::words::WITHOUT_ENERGY_CLASS;
 use toise_lake::schema::{ColumnKind, RECORD};
 
 /// Default output columns of a diagnostic.
@@ -455,6 +456,10 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
     let mut addresses = run.geocoder.as_deref().map(RepeatedAddresses::new);
     for row in 0..rows.block.len() {
         counts.rows += 1;
+        for (field, cell) in run.plan.without_class(&rows.block, row) {
+            let line = rows.block.line(row);
+            counts.left_out.add(WITHOUT_ENERGY_CLASS, line, field, cell);
+        }
         let (request, address) = match request(run, rows, row, given.as_ref(), &mut addresses) {
             Ok(request) => request,
             Err((fault, best)) => {

@@ -220,6 +220,19 @@ impl PortfolioPlan {
         (!address.is_empty() && !adds_nothing && !has("location")).then_some(address)
     }
 
+    /// Returns the cells of a row that say that a diagnostic has no class, each with the name of its field.
+    pub(super) fn without_class<'b>(
+        &'b self,
+        block: &'b Block,
+        row: usize,
+    ) -> impl Iterator<Item = (&'b str, &'b str)> {
+        self.fields.iter().filter_map(move |(column, field)| {
+            let cell = block.cell(row, *column);
+            let is_class = field.allowed == words::ENERGY_CLASSES;
+            (is_class && words::energy_class(cell) == Some("")).then_some((&*field.name, cell))
+        })
+    }
+
     /// Returns the match request of a row, or why the row is invalid.
     pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, RowFault> {
         let request = parse_match(self.dataset, &self.body(block, row));
@@ -400,6 +413,18 @@ mod tests {
     }
 
     #[test]
+    fn cells_without_a_class_are_found() {
+        let names = ["etiquette_dpe", "etiquette_ges", "type_batiment"];
+        let (plan, mut block) = planned(Dataset::Dpe, &names);
+        block.start_row(1);
+        ["N", "D", "H"]
+            .iter()
+            .for_each(|cell| block.push_cell(cell));
+        let found: Vec<_> = plan.without_class(&block, 0).collect();
+        assert_eq!(found, [("etiquette_dpe", "N")]);
+    }
+
+    #[test]
     fn classes_are_read_in_every_usual_spelling() {
         for cell in ["Appartement", "appartement", "APPT", "Apt.", "T2", "studio"] {
             assert_eq!(spelled(cell, &PROPERTY_TYPES), "Appartement", "{cell}");
@@ -412,6 +437,7 @@ mod tests {
         assert_eq!(spelled("T2", &[]), "T2");
         assert_eq!(spelled("d (180)", &CLASSES), "D");
         assert_eq!(spelled("Vierge", &CLASSES), "");
-        assert_eq!(spelled("H", &CLASSES), "H");
+        assert_eq!(spelled("H", &CLASSES), "");
+        assert_eq!(spelled("HH", &CLASSES), "HH");
     }
 }

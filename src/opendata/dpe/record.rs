@@ -37,6 +37,7 @@ use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::resolve::{LazyGeocoder, PostalAddress};
+use toise_input::words::WITHOUT_ENERGY_CLASS;
 use toise_lake::StoredRows;
 use toise_lake::schema::ColumnKind;
 
@@ -297,7 +298,7 @@ impl PublishedColumnBuilder {
         };
         if value.is_empty() {
             if !cell.is_empty() {
-                drop_value("diagnostic without a class");
+                drop_value(WITHOUT_ENERGY_CLASS);
             }
             return self.values.append_null();
         }

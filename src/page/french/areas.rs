@@ -57,7 +57,7 @@ pub fn areas(tokens: &[Token]) -> Areas {
         let of = if factor > 1.0 {
             AreaOwner::Land
         } else {
-            what(tokens, place, after)
+            area_owner(tokens, place, after)
         };
         match of {
             AreaOwner::Dwelling if DWELLING.contains(&area) => {
@@ -86,7 +86,7 @@ fn unit(tokens: &[Token], place: usize) -> Option<(f64, usize)> {
     }
 }
 
-fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
+fn area_owner(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let is_bridge = |token: &Token| {
         matches!(token, Token::Sign('\'' | '’' | ':' | '(' | ')' | '-')) || token.is_any(&BRIDGES)
     };
@@ -113,7 +113,7 @@ fn what(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
     let (word, its_count) = (before.next(), before.next());
     match word.and_then(Token::word) {
         Some("sur") => AreaOwner::Land,
-        // `Appartement 1 pièce 30 m²`; the area of `une pièce de 30 m²` is that of a room.
+        // `Appartement 1 pièce 30 m²`; `une pièce de 30 m²` states the area of a room.
         Some("piece") if its_count.is_some_and(|count| count.number().is_some()) => {
             AreaOwner::Dwelling
         }

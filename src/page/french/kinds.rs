@@ -134,8 +134,8 @@ pub fn class(tokens: &[Token]) -> Option<&'static str> {
         })
 }
 
-/// Returns the text after the name of who offers a home: `La Maison Dupont vous propose`. Empty if none does, as in `Cette
-/// maison vous propose`.
+/// Returns the text after the name of who offers a home: `La Maison Dupont vous propose`. Empty if none does, as in
+/// `Cette maison vous propose`.
 fn presented(tokens: &[Token]) -> &[Token] {
     let is_verb = |pair: &[Token]| pair[0].is("vous") && pair[1].is_any(&PRESENTING);
     let Some(place) = tokens.windows(2).position(is_verb) else {
@@ -156,8 +156,8 @@ fn presented(tokens: &[Token]) -> &[Token] {
     &tokens[place + 2..]
 }
 
-/// Returns the class that the first two words of a text name together, regardless of the words that link them: `salon de
-/// coiffure`.
+/// Returns the class that the first two words of a text name together, regardless of the words that link them: `salon
+/// de coiffure`.
 fn phrase_class(tokens: &[Token]) -> Option<&'static str> {
     let mut words = tokens.iter().map_while(|token| match token {
         Token::Word(word) => Some(word.as_str()),
@@ -177,8 +177,8 @@ fn is_inside(before: &[Token]) -> bool {
     words.find(|word| !BETWEEN.contains(word)) == Some("dans")
 }
 
-/// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`. If a
-/// dwelling is named too, the first word must be about it: `Terrain pour maison`, not `Terrain et maison`.
+/// Returns the class of other assets that the first word of a text names, apart from words such as `vente` and `beau`.
+/// If a dwelling is named too, the first word must be about it: `Terrain pour maison`, not `Terrain et maison`.
 fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     let is_filler = |word: &&str| {
         let is_offer = OFFERS.iter().any(|(words, _)| words.contains(word));
@@ -222,8 +222,8 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     (is_joined && !is_part).then(|| class.as_str())
 }
 
-/// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home or
-/// `vendu` stands before it.
+/// Returns whether `loue` at a place says that a home on sale has a tenant, as in `Appartement loué`: a class of home
+/// or `vendu` stands before it.
 fn is_let(tokens: &[Token], place: usize) -> bool {
     let before = place.checked_sub(1).map(|before| &tokens[before]);
     tokens[place].is("loue")
@@ -258,7 +258,7 @@ pub fn offer(tokens: &[Token]) -> Option<&'static str> {
 pub fn characteristics(tokens: &[Token]) -> impl Iterator<Item = (&'static str, bool)> + '_ {
     HAS.iter().filter_map(|(words, field)| {
         let place = tokens.iter().position(|token| token.is_any(words))?;
-        let denied = is_denied(&tokens[..place]) || says_no(&tokens[place + 1..]);
+        let denied = is_denied(&tokens[..place]) || is_negation(&tokens[place + 1..]);
         // Only a missing lift is recorded; any other negation may refer to something else.
         match (denied, *field) {
             (true, "hasLift") => Some((*field, false)),
@@ -282,7 +282,7 @@ fn is_denied(before: &[Token]) -> bool {
 }
 
 /// Returns whether the value after an amenity says that there is none: `Ascenseur : non`.
-fn says_no(after: &[Token]) -> bool {
+fn is_negation(after: &[Token]) -> bool {
     let is_separator =
         |token: &&Token| matches!(token, Token::Sign(':' | '-' | '–') | Token::Break);
     let separators = after.iter().take_while(is_separator).count();

@@ -282,8 +282,8 @@ pub fn floor(text: &str) -> Option<f64> {
     })
 }
 
-/// Returns the storey in a text that names only one and no class but a flat. The text about a house names the storeys of
-/// its rooms.
+/// Returns the storey in a text that names only one and no class but a flat. The text about a house names the storeys
+/// of its rooms.
 pub fn only_floor(text: &str) -> Option<u32> {
     let tokens = tokens(text);
     let is_flat = kinds::class(&tokens).is_none_or(|class| class == AssetClass::Flat.as_str());

@@ -1,4 +1,5 @@
-//! Reads amounts in French text: the price, rent, deposit, tax and charges, told apart by the words around them.
+//! Reads amounts in French text: the price, rent, deposit, tax and charges. The words around an amount show which one
+//! it is.
 //!
 //! The words around an amount on its line determine its meaning: `charges : 120 €/mois` is not the price, nor is `4 500
 //! €/m²` or `soit 1 200 € par mois de crédit`.
@@ -56,7 +57,7 @@ const OTHER: [&str; 27] = [
     "commission", "hors", "budget",
 ];
 
-/// Words between a number and the end of its amount, besides the sign of the euro.
+/// Words between a number and the end of its amount, in addition to the sign of the euro.
 const AMOUNT_UNITS: [&str; 14] = [
     "eur", "euro", "euros", "k", "K", "M", "keur", "million", "millions", "fai", "hai", "ht", "hc",
     "cc",

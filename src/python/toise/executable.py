@@ -27,7 +27,7 @@ def path() -> Path:
     for candidate in _candidates():
         if candidate.is_file():
             return candidate
-    raise FileNotFoundError(f"{NAME} is not installed beside this package and not in PATH; set TOISE to its path")
+    raise FileNotFoundError(f"{NAME} is not installed next to this package and not in PATH; set TOISE to its path")
 
 
 def _candidates() -> Iterator[Path]:

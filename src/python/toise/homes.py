@@ -1,13 +1,13 @@
-"""Builds the request for the value of a home from keywords."""
+"""Builds the request for the value of a home from keywords, and the query for its report from that request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from .types import EnumEnergyClassification, EnumGreenhouseClassification, EstimateRequest
 
-__all__ = ["home"]
+__all__ = ["home", "report_query"]
 
 Kind = Literal["CLASS_FLAT", "CLASS_HOUSE"]
 Letter = Literal["A", "B", "C", "D", "E", "F", "G"]
@@ -87,6 +87,39 @@ def home(
     if land_surface is not None:
         made["land"] = {"surface": land_surface}
     return cast(EstimateRequest, made)
+
+
+_REPORT_PARAMETERS: Final = {
+    "address": ("location", "address"),
+    "type": ("type",),
+    "surface_m2": ("habitation", "surface", "total"),
+    "room_count": ("habitation", "roomCount"),
+    "bedroom_count": ("habitation", "bedroomCount"),
+    "land_surface_m2": ("land", "surface"),
+    "construction_year": ("habitation", "propertyCondition", "constructionYear"),
+    "general_condition": ("habitation", "propertyCondition", "generalConditions"),
+    "epc_energy": ("habitation", "climate", "epcEnergy"),
+    "epc_climate": ("habitation", "climate", "epcClimate"),
+    "floor": ("habitation", "features", "propertyFloor"),
+    "total_floor": ("habitation", "features", "propertyTotalFloor"),
+    "furniture": ("habitation", "features", "furniture"),
+}
+"""Parameters of a report, with their paths in the request for a value."""
+
+
+def report_query(home: EstimateRequest) -> dict[str, Any]:
+    """Returns the parameters with which the report of a home is requested; None for what is not known."""
+    query = {name: _at(home, path) for name, path in _REPORT_PARAMETERS.items()}
+    query["longitude"], query["latitude"] = _at(home, ("location", "locationCoordinate", "location")) or (None, None)
+    for name, value in (_at(home, ("habitation", "characteristics")) or {}).items():
+        query[f"has_{name.removeprefix('has').lower()}"] = value
+    return query
+
+
+def _at(record: Any, path: Sequence[str]) -> Any:
+    for name in path:
+        record = (record or {}).get(name)
+    return record
 
 
 def _class(prefix: str, letter: str | None) -> str | None:

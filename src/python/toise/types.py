@@ -1065,8 +1065,8 @@ class PlaceHistory(TypedDict):
     id: str
     """Identifier of the place, as in the request."""
     buildings: NotRequired[list[PlaceHistoryBuildingsItem]]
-    """The building, or those on the parcel, as the register of buildings has them; absent if it was not imported or has
-    none.
+    """The building, or the buildings on the parcel, from the register of buildings; absent if the register was not
+    imported or has none.
     """
     properties: NotRequired[PlaceHistoryProperties]
     """Properties whose adverts name an address of the place, the first seen first; absent if there are none."""
@@ -1196,7 +1196,7 @@ class KeyRequest(TypedDict):
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
-    """When the key stops working; for a test key after 7 days at the latest; must be an ISO 8601 date or date-time,
+    """When the key stops working; a test key stops after 7 days at the latest; must be an ISO 8601 date or date-time,
     such as "2024-05-31" or "2024-05-31T08:00:00+02:00".
     """
     allowed_from: NotRequired[list[str]]
@@ -1242,7 +1242,7 @@ class KeyChange(TypedDict):
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
-    """When the key stops working; for a test key after 7 days at the latest; must be an ISO 8601 date or date-time,
+    """When the key stops working; a test key stops after 7 days at the latest; must be an ISO 8601 date or date-time,
     such as "2024-05-31" or "2024-05-31T08:00:00+02:00".
     """
     allowed_from: NotRequired[list[str]]
@@ -3215,7 +3215,7 @@ class Dissenter(TypedDict):
     against: str
     """The one of the two adverts that it does not fit."""
     contradictions: list[Literal["commune", "surface", "price", "floor", "energy", "land"]]
-    """Contradictions: what cannot both be true of one home; empty if it merely resembles that advert too little."""
+    """Contradictions: values that cannot both be true of one home; empty if the two adverts only differ too much."""
 
 
 class AdvertComparison(TypedDict):
@@ -3226,7 +3226,7 @@ class AdvertComparison(TypedDict):
     priorBits: float
     """The part of `bits` that is known before anything is compared."""
     lookalikeBits: float
-    """The part of `bits` that other homes with the same price and surface take away."""
+    """The part of `bits` due to other homes with the same price and surface; 0 or less."""
     veto: Literal["kind", "programme", None]
     """The rule that keeps them apart regardless of what else agrees; null if there is none."""
     oneSeller: bool
@@ -3329,11 +3329,11 @@ and latitude; borders are included. Or the name of a stored area, or an area wit
 
 class AreaObject3(TypedDict):
     isochrone: AreaObject3Isochrone
-    """What can be reached from a position, as a service of the network of roads computes it."""
+    """Area that can be reached from a position, computed by a service for road networks."""
 
 
 class AreaObject3Isochrone(TypedDict):
-    """What can be reached from a position, as a service of the network of roads computes it."""
+    """Area that can be reached from a position, computed by a service for road networks."""
 
     pin: LatLng
     """Where the way begins."""
@@ -4173,7 +4173,7 @@ class EstimateMetadata(TypedDict):
     model: EstimateMetadataModel
     """The model that made the estimate."""
     coverage: float
-    """Share of sales whose price lies within the interval."""
+    """Share of sales whose price is within the interval."""
     fallback: Literal["none", "department", "national"]
     """What was used in place of sales around the home."""
     warning: NotRequired[Literal["no_sale_within_reach", "few_sales_within_reach", "sales_far_away", "outside_france", "coordinates_swapped?"]]
@@ -4295,7 +4295,7 @@ class RentEstimateMetadata(TypedDict):
     """What the estimate is based on."""
 
     charges: Literal["as_advertised"]
-    """Whether the rent includes charges: as adverts of homes to rent do, which mostly state rents with charges."""
+    """Whether the rent includes charges; adverts of homes to rent mostly state rents with charges."""
     coverage: float
     """Share of rents that lie within the interval."""
     method: Literal["adverts", "adverts_and_rent_map", "rent_map"]
@@ -4949,7 +4949,7 @@ class AlertOverview(TypedDict):
     deliveries: AlertOverviewDeliveries
     """Deliveries by status."""
     failing_since: NotRequired[str]
-    """Since when every attempt to reach its receiver has failed; UTC, milliseconds."""
+    """Time since which every attempt to reach its receiver has failed; UTC, milliseconds."""
 
 
 class AlertOverviewDeliveries(TypedDict):

@@ -21,7 +21,7 @@ const CLASSES: [(char, Color); 7] = [
 
 /// Draws a bar for each class.
 pub fn draw(counts: &BTreeMap<char, u64>, width: f32, language: Language) -> Figure {
-    let about = language.say(
+    let about = language.choose(
         "Diagnostics par classe énergétique",
         "Diagnostics by energy class",
     );

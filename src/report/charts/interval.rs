@@ -13,7 +13,7 @@ const MARGIN: f32 = 0.08;
 
 /// Draws the interval of an estimate with the value in it.
 pub fn draw(estimate: &ReportedEstimate, width: f32, language: Language) -> Figure {
-    let about = language.say("Intervalle de la valeur", "Interval of the value");
+    let about = language.choose("Intervalle de la valeur", "Interval of the value");
     let mut figure = Figure::new(width, HEIGHT, about);
     let (from, to) = (width * MARGIN, width * (1.0 - MARGIN));
     let range = (estimate.upper - estimate.lower).max(1.0);

@@ -40,7 +40,7 @@ impl View {
 
 /// Draws the map of a report. Comparables have the numbers of their rows.
 pub fn draw(report: &HomeReport, width: f32, height: f32, language: Language) -> Figure {
-    let about = language.say("Carte des ventes comparables", "Map of comparable sales");
+    let about = language.choose("Carte des ventes comparables", "Map of comparable sales");
     let mut figure = Figure::new(width, height, about);
     let half_m = map_half_m(&report.comparables);
     let view = View {

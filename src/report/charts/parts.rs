@@ -40,7 +40,7 @@ pub fn name(feature: &str, language: Language) -> String {
         "others" => ("Autres", "Others"),
         other => return other.to_owned(),
     };
-    language.say(french, english).to_owned()
+    language.choose(french, english).to_owned()
 }
 
 /// Draws the parts of a value, from the value of a typical home to the value itself.
@@ -49,7 +49,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
     let base = base.map_or(0.0, |part| part.eur);
     let rows = drawn(parts);
     let height = ROW * (rows.len() + 2) as f32 + 2.0;
-    let about = language.say("Composition de la valeur", "Parts of the value");
+    let about = language.choose("Composition de la valeur", "Parts of the value");
     let mut figure = Figure::new(width, height, about);
     let (mut least, mut most) = (base.min(price), base.max(price));
     let mut sum = base;
@@ -120,7 +120,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
             false,
         );
     }
-    let label = language.say("Valeur", "Value").to_owned();
+    let label = language.choose("Valeur", "Value").to_owned();
     row(
         &mut figure,
         rows.len() + 1,

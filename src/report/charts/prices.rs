@@ -23,7 +23,7 @@ pub fn draw(paths: &[PricePath], width: f32, language: Language) -> Option<Figur
     if quarters().count() < 2 {
         return None;
     }
-    let about = language.say("Prix médian par trimestre", "Median price by quarter");
+    let about = language.choose("Prix médian par trimestre", "Median price by quarter");
     let mut figure = Figure::new(width, HEIGHT, about);
     let medians = || quarters().map(|quarter| quarter.median);
     let low = medians().fold(f64::INFINITY, f64::min);

@@ -20,7 +20,7 @@ const LEFT: f32 = 0.5;
 const MAP_HEIGHT: f32 = 148.0;
 
 /// Writes a report in a language.
-pub fn say(report: &HomeReport, language: Language) -> Document {
+pub fn write(report: &HomeReport, language: Language) -> Document {
     let home = &report.home;
     let subject = match &home.address {
         Some(address) => address.clone(),
@@ -29,8 +29,8 @@ pub fn say(report: &HomeReport, language: Language) -> Document {
             home.latitude, home.longitude, home.commune
         ),
     };
-    let title = language.say("Estimation d’un bien immobilier", "Estimate of a home");
-    let footer = language.say(
+    let title = language.choose("Estimation d’un bien immobilier", "Estimate of a home");
+    let footer = language.choose(
         "Estimation statistique, établie automatiquement à partir de données publiques. Elle ne remplace ni une visite ni une expertise.",
         "A statistical estimate, computed from public data. It replaces neither a visit nor an expert’s appraisal.",
     );
@@ -48,31 +48,34 @@ pub fn say(report: &HomeReport, language: Language) -> Document {
 fn facts(report: &HomeReport, language: Language) -> String {
     let home = &report.home;
     let class = match home.class {
-        "CLASS_HOUSE" => language.say("Maison", "House"),
-        _ => language.say("Appartement", "Flat"),
+        "CLASS_HOUSE" => language.choose("Maison", "House"),
+        _ => language.choose("Appartement", "Flat"),
     };
     let mut facts = vec![class.to_owned(), language.surface(home.surface_m2)];
     if let Some(rooms) = home.room_count {
-        let words = language.say(["pièce", "pièces"], ["room", "rooms"]);
+        let words = language.choose(["pièce", "pièces"], ["room", "rooms"]);
         facts.push(counted(rooms, words));
     }
     if let Some(bedrooms) = home.bedroom_count {
-        let words = language.say(["chambre", "chambres"], ["bedroom", "bedrooms"]);
+        let words = language.choose(["chambre", "chambres"], ["bedroom", "bedrooms"]);
         facts.push(counted(bedrooms, words));
     }
     if let Some(land) = home.land_surface_m2 {
         let surface = language.surface(land);
-        facts.push(format!("{} {surface}", language.say("terrain", "land")));
+        facts.push(format!("{} {surface}", language.choose("terrain", "land")));
     }
     if let Some(floor) = home.floor {
         facts.push(storey(floor, language));
     }
     if let Some(year) = home.construction_year {
-        let built = language.say("construit en", "built in");
+        let built = language.choose("construit en", "built in");
         facts.push(format!("{built} {year}"));
     }
     if let Some(class) = home.energy {
-        facts.push(format!("{} {class}", language.say("DPE", "energy class")));
+        facts.push(format!(
+            "{} {class}",
+            language.choose("DPE", "energy class")
+        ));
     }
     facts.join(" · ")
 }
@@ -98,12 +101,12 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
     let column = (PAGE_WIDTH - GUTTER) * LEFT;
     let per_m2 = language.euros_per_m2(estimate.price_per_m2);
     let confidence = match estimate.confidence {
-        "HIGH" => language.say("confiance élevée", "high confidence"),
-        "MEDIUM" => language.say("confiance moyenne", "medium confidence"),
-        _ => language.say("confiance faible", "low confidence"),
+        "HIGH" => language.choose("confiance élevée", "high confidence"),
+        "MEDIUM" => language.choose("confiance moyenne", "medium confidence"),
+        _ => language.choose("confiance faible", "low confidence"),
     };
     let [lower, upper] = [estimate.lower, estimate.upper].map(|eur| language.euros(eur));
-    let interval_text = language.say(
+    let interval_text = language.choose(
         format!(
             "Quatre ventes de biens semblables sur cinq se concluent entre {lower} et {upper}."
         ),
@@ -111,7 +114,9 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
     );
     let mut left = vec![
         Block::Key {
-            label: language.say("Valeur estimée", "Estimated value").to_owned(),
+            label: language
+                .choose("Valeur estimée", "Estimated value")
+                .to_owned(),
             value: language.euros(estimate.price),
             more: format!("{per_m2} · {confidence}"),
         },
@@ -119,10 +124,10 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         paragraph(interval_text),
     ];
     left.extend(caution(report, language).map(paragraph));
-    let parts_title = language.say("Composition de la valeur", "What the value is made of");
+    let parts_title = language.choose("Composition de la valeur", "What the value is made of");
     let parts = parts::draw(&estimate.contributions, estimate.price, column, language);
     let right = vec![heading(parts_title), Block::Figure(parts)];
-    let comparables = language.say("Ventes comparables", "Comparable sales");
+    let comparables = language.choose("Ventes comparables", "Comparable sales");
     let mut blocks = vec![
         Block::Columns {
             left_share: LEFT,
@@ -132,7 +137,7 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         heading(comparables),
     ];
     if report.comparables.is_empty() {
-        let none = language.say(
+        let none = language.choose(
             "Aucune vente semblable n’est connue dans les environs.",
             "No sale of this kind is known around the home.",
         );
@@ -141,14 +146,14 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         blocks.push(comparable_table(&report.comparables, language));
         let map = map::draw(report, PAGE_WIDTH, MAP_HEIGHT, language);
         blocks.push(Block::Figure(map));
-        let key = language.say(
+        let key = language.choose(
             "Point bleu : le bien. Points numérotés : les ventes du tableau. Points gris : adresses. Lignes : limites de communes.",
             "Blue: the home. Numbers: the sales of the table. Grey dots: addresses. Lines: borders of communes.",
         );
         blocks.push(small(key));
     }
     if let Some(figure) = prices::draw(&report.price_path, PAGE_WIDTH, language) {
-        let title = language.say(
+        let title = language.choose(
             "Prix médian au m² par trimestre",
             "Median price per m² by quarter",
         );
@@ -161,23 +166,23 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
 /// Returns why an estimate is less certain than usual.
 fn caution(report: &HomeReport, language: Language) -> Option<String> {
     let text = match (report.estimate.warning, report.home.precision) {
-        (Some("no_sale_within_reach"), _) => language.say(
+        (Some("no_sale_within_reach"), _) => language.choose(
             "Aucune vente n’est connue à proximité : la valeur est celle d’un lieu moyen.",
             "No sale is known nearby: the value is that of an average place.",
         ),
-        (Some("few_sales_within_reach"), _) => language.say(
+        (Some("few_sales_within_reach"), _) => language.choose(
             "Peu de ventes sont connues à proximité : la valeur est moins sûre.",
             "Few sales are known nearby: the value is less certain.",
         ),
-        (Some("sales_far_away"), _) => language.say(
+        (Some("sales_far_away"), _) => language.choose(
             "Les ventes connues les plus proches sont éloignées : la valeur est moins sûre.",
             "The nearest known sales are far away: the value is less certain.",
         ),
-        (_, "TOWN") => language.say(
+        (_, "TOWN") => language.choose(
             "Seule la commune du bien est connue : la valeur est calculée en son centre.",
             "Only the town of the home is known: it is valued at its centre.",
         ),
-        (_, "STREET") => language.say(
+        (_, "STREET") => language.choose(
             "Seule la rue du bien est connue : la valeur est calculée en son milieu.",
             "Only the street of the home is known: it is valued at its middle.",
         ),
@@ -187,15 +192,15 @@ fn caution(report: &HomeReport, language: Language) -> Option<String> {
 }
 
 fn comparable_table(sales: &[ReportedSale], language: Language) -> Block {
-    let say = |french, english| language.say(french, english);
+    let choose = |french, english| language.choose(french, english);
     let columns = vec![
         TableColumn::text("", 0.04),
-        TableColumn::text(say("Adresse", "Address"), 0.32),
-        TableColumn::text(say("Date", "Date"), 0.12),
-        TableColumn::number(say("Distance", "Distance"), 0.09),
-        TableColumn::number(say("Surface", "Surface"), 0.09),
-        TableColumn::number(say("Pièces", "Rooms"), 0.07),
-        TableColumn::number(say("Prix", "Price"), 0.27),
+        TableColumn::text(choose("Adresse", "Address"), 0.32),
+        TableColumn::text(choose("Date", "Date"), 0.12),
+        TableColumn::number(choose("Distance", "Distance"), 0.09),
+        TableColumn::number(choose("Surface", "Surface"), 0.09),
+        TableColumn::number(choose("Pièces", "Rooms"), 0.07),
+        TableColumn::number(choose("Prix", "Price"), 0.27),
     ];
     let rows = sales.iter().enumerate().map(|(nth, sale)| {
         vec![

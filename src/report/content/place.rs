@@ -24,7 +24,7 @@ pub(super) fn page(report: &HomeReport, language: Language) -> Vec<Block> {
 }
 
 fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
-    let title = language.say(
+    let title = language.choose(
         "Diagnostics énergétiques de l’immeuble",
         "Energy diagnostics of the building",
     );
@@ -32,11 +32,11 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
     let found = &report.diagnostics;
     if found.total == 0 {
         let none = match report.home.address_id {
-            Some(_) => language.say(
+            Some(_) => language.choose(
                 "Aucun diagnostic n’est connu à cette adresse.",
                 "No diagnostic is known at this address.",
             ),
-            None => language.say(
+            None => language.choose(
                 "L’adresse exacte n’est pas connue : les diagnostics de l’immeuble ne peuvent pas être cherchés.",
                 "The exact address is not known, so the diagnostics of the building cannot be looked up.",
             ),
@@ -44,14 +44,14 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
         blocks.push(paragraph(none));
         return blocks;
     }
-    let say = |french, english| language.say(french, english);
+    let choose = |french, english| language.choose(french, english);
     let columns = vec![
-        TableColumn::text(say("Date", "Date"), 0.20),
-        TableColumn::text(say("DPE", "Energy"), 0.11),
-        TableColumn::text(say("GES", "Climate"), 0.12),
-        TableColumn::number(say("Surface", "Surface"), 0.17),
-        TableColumn::number(say("kWh/m²/an", "kWh/m²/year"), 0.20),
-        TableColumn::number(say("Étage", "Storey"), 0.14),
+        TableColumn::text(choose("Date", "Date"), 0.20),
+        TableColumn::text(choose("DPE", "Energy"), 0.11),
+        TableColumn::text(choose("GES", "Climate"), 0.12),
+        TableColumn::number(choose("Surface", "Surface"), 0.17),
+        TableColumn::number(choose("kWh/m²/an", "kWh/m²/year"), 0.20),
+        TableColumn::number(choose("Étage", "Storey"), 0.14),
     ];
     let class = |class: Option<char>| class.map_or_else(|| "–".to_owned(), String::from);
     let rows = found.latest.iter().map(|one| {
@@ -67,7 +67,7 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
     });
     let counted: u64 = found.classes.values().sum();
     let count = language.number(found.total as f64, 0);
-    let note = language.say(
+    let note = language.choose(
         format!("{count} diagnostics connus, dont remplacés. Répartition des {counted} derniers par classe."),
         format!("{count} diagnostics known, replaced ones included. The latest {counted} by class."),
     );
@@ -85,7 +85,7 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
 
 fn parcel(report: &HomeReport, language: Language) -> Vec<Block> {
     let parcel = &report.parcel;
-    let title = language.say("Ventes de la parcelle", "Sales of the parcel");
+    let title = language.choose("Ventes de la parcelle", "Sales of the parcel");
     let ids = parcel.ids.join(", ");
     let title = if ids.is_empty() {
         title.to_owned()
@@ -95,12 +95,12 @@ fn parcel(report: &HomeReport, language: Language) -> Vec<Block> {
     let mut blocks = vec![heading(title)];
     if parcel.total == 0 {
         let none = if parcel.ids.is_empty() {
-            language.say(
+            language.choose(
                 "La parcelle du bien n’est pas connue.",
                 "The parcel of the home is not known.",
             )
         } else {
-            language.say(
+            language.choose(
                 "Aucune vente n’est enregistrée sur cette parcelle.",
                 "No sale is recorded on this parcel.",
             )
@@ -108,14 +108,14 @@ fn parcel(report: &HomeReport, language: Language) -> Vec<Block> {
         blocks.push(paragraph(none));
         return blocks;
     }
-    let say = |french, english| language.say(french, english);
+    let choose = |french, english| language.choose(french, english);
     let columns = vec![
-        TableColumn::text(say("Date", "Date"), 0.14),
-        TableColumn::text(say("Bien", "Asset"), 0.22),
-        TableColumn::number(say("Surface", "Surface"), 0.13),
-        TableColumn::number(say("Pièces", "Rooms"), 0.09),
-        TableColumn::number(say("Terrain", "Land"), 0.14),
-        TableColumn::number(say("Prix", "Price"), 0.28),
+        TableColumn::text(choose("Date", "Date"), 0.14),
+        TableColumn::text(choose("Bien", "Asset"), 0.22),
+        TableColumn::number(choose("Surface", "Surface"), 0.13),
+        TableColumn::number(choose("Pièces", "Rooms"), 0.09),
+        TableColumn::number(choose("Terrain", "Land"), 0.14),
+        TableColumn::number(choose("Prix", "Price"), 0.28),
     ];
     let rows = parcel.latest.iter().map(|sale| {
         let mut price = price(sale, language);
@@ -135,13 +135,13 @@ fn parcel(report: &HomeReport, language: Language) -> Vec<Block> {
     let mut notes = Vec::new();
     if parcel.total > parcel.latest.len() as u64 {
         let (listed, all) = (parcel.latest.len(), language.number(parcel.total as f64, 0));
-        notes.push(language.say(
+        notes.push(language.choose(
             format!("Les {listed} dernières de {all} ventes."),
             format!("The latest {listed} of {all} sales."),
         ));
     }
     if parcel.latest.iter().any(|sale| sale.is_sold_together) {
-        let together = language.say(
+        let together = language.choose(
             "* Prix de plusieurs biens vendus ensemble.",
             "* Price of several assets sold together.",
         );
@@ -163,22 +163,22 @@ fn asset(class: Option<&str>, language: Language) -> String {
         Some(other) => return other.to_owned(),
         None => ("–", "–"),
     };
-    language.say(french, english).to_owned()
+    language.choose(french, english).to_owned()
 }
 
 fn market(report: &HomeReport, language: Language) -> Vec<Block> {
     let class = match report.home.class {
-        "CLASS_HOUSE" => language.say("maisons", "houses"),
-        _ => language.say("appartements", "flats"),
+        "CLASS_HOUSE" => language.choose("maisons", "houses"),
+        _ => language.choose("appartements", "flats"),
     };
     let commune = &report.home.commune;
-    let title = language.say(
+    let title = language.choose(
         format!("Marché : {commune}, {class}"),
         format!("Market: {commune}, {class}"),
     );
     let mut blocks = vec![heading(title)];
     let Some(market) = &report.market else {
-        let none = language.say(
+        let none = language.choose(
             "Rien n’est connu de ce marché.",
             "Nothing is known of this market.",
         );
@@ -194,40 +194,40 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
     };
     let facts = [
         (
-            language.say("Ventes", "Sales"),
+            language.choose("Ventes", "Sales"),
             given(market.sales, |sales| language.number(sales, 0)),
         ),
         (
-            language.say("Prix médian", "Median price"),
+            language.choose("Prix médian", "Median price"),
             per_m2(market.price_per_m2_median),
         ),
         (
-            language.say("La moitié des prix au m²", "Half of the prices per m²"),
+            language.choose("La moitié des prix au m²", "Half of the prices per m²"),
             range,
         ),
         (
-            language.say("Biens en vente", "For sale"),
+            language.choose("Biens en vente", "For sale"),
             given(market.stock, |stock| language.number(stock, 0)),
         ),
         (
-            language.say("Prix demandé médian", "Median asking price"),
+            language.choose("Prix demandé médian", "Median asking price"),
             per_m2(market.asking_price_per_m2),
         ),
         (
-            language.say("Durée de vente médiane", "Median time on the market"),
+            language.choose("Durée de vente médiane", "Median time on the market"),
             given(market.days_on_market, |days| {
-                language.measure(days, 0, language.say("jours", "days"))
+                language.measure(days, 0, language.choose("jours", "days"))
             }),
         ),
         (
-            language.say("Loyer médian par mois", "Median rent per month"),
+            language.choose("Loyer médian par mois", "Median rent per month"),
             given(market.rent_per_m2, |eur| {
                 let number = language.number(eur, 1);
-                language.say(format!("{number} €/m²"), format!("€{number}/m²"))
+                language.choose(format!("{number} €/m²"), format!("€{number}/m²"))
             }),
         ),
         (
-            language.say("Rendement brut", "Gross yield"),
+            language.choose("Rendement brut", "Gross yield"),
             given(market.gross_yield, |percent| {
                 language.measure(percent, 1, "%")
             }),
@@ -239,7 +239,7 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
     blocks.push(Block::Facts(facts.collect()));
     if let (Some(from), Some(to)) = (market.from, market.to) {
         let (from, to) = (language.day(from), language.day(to));
-        blocks.push(small(language.say(
+        blocks.push(small(language.choose(
             format!("Ventes enregistrées du {from} au {to} ; annonces connues depuis le {from}. « – » : moins de cinq ventes ou annonces."),
             format!("Sales recorded from {from} to {to}; adverts known since {from}. “–”: fewer than five sales or adverts."),
         )));
@@ -251,22 +251,22 @@ fn layers(layers: &[LayerNearby], language: Language) -> Vec<Block> {
     if layers.is_empty() {
         return Vec::new();
     }
-    let say = |french, english| language.say(french, english);
+    let choose = |french, english| language.choose(french, english);
     let columns = vec![
-        TableColumn::text(say("Couche", "Layer"), 0.20),
-        TableColumn::text(say("Bien", "Home"), 0.18),
-        TableColumn::text(say("Objet le plus proche", "Nearest feature"), 0.62),
+        TableColumn::text(choose("Couche", "Layer"), 0.20),
+        TableColumn::text(choose("Bien", "Home"), 0.18),
+        TableColumn::text(choose("Objet le plus proche", "Nearest feature"), 0.62),
     ];
     let rows = layers.iter().map(|layer| {
         let place = if layer.is_inside {
-            say("à l’intérieur", "inside").to_owned()
+            choose("à l’intérieur", "inside").to_owned()
         } else {
             let distance = language.distance(layer.distance_m);
-            language.say(format!("à {distance}"), format!("{distance} away"))
+            language.choose(format!("à {distance}"), format!("{distance} away"))
         };
         vec![layer.name.clone(), place, attributes(layer)]
     });
-    let title = say("Alentours", "Around the home");
+    let title = choose("Alentours", "Around the home");
     vec![heading(title), table(columns, rows)]
 }
 
@@ -287,20 +287,22 @@ fn attributes(layer: &LayerNearby) -> String {
 
 fn sources(report: &HomeReport, language: Language) -> Vec<Block> {
     let estimate = &report.estimate;
-    let title = language.say("Sources", "Sources");
+    let title = language.choose("Sources", "Sources");
     let mut texts: Vec<String> = Vec::new();
     for source in &report.sources {
         let dataset = match source.dataset.as_str() {
-            "sales" => language.say("Ventes (DVF)", "Sales (DVF)"),
-            "diagnostics" => language.say("Diagnostics (DPE, ADEME)", "Diagnostics (DPE, ADEME)"),
-            "addresses" => language.say("Adresses (BAN)", "Addresses (BAN)"),
+            "sales" => language.choose("Ventes (DVF)", "Sales (DVF)"),
+            "diagnostics" => {
+                language.choose("Diagnostics (DPE, ADEME)", "Diagnostics (DPE, ADEME)")
+            }
+            "addresses" => language.choose("Adresses (BAN)", "Addresses (BAN)"),
             layer => layer,
         };
         let day = source.imported_at.get(..10).unwrap_or_default();
         let day = day
             .parse()
             .map_or_else(|_| day.to_owned(), |day| language.day(day));
-        texts.push(language.say(
+        texts.push(language.choose(
             format!(
                 "{dataset} : {}, {}, importé le {day}.",
                 source.name, source.licence
@@ -315,7 +317,7 @@ fn sources(report: &HomeReport, language: Language) -> Vec<Block> {
     let through = estimate.data_through.parse();
     let through = through.map_or_else(|_| estimate.data_through.clone(), |day| language.day(day));
     let model = &estimate.model;
-    texts.push(language.say(
+    texts.push(language.choose(
         format!("Modèle {model}, entraîné sur {sales} ventes jusqu’au {through}."),
         format!("Model {model}, trained on {sales} sales until {through}."),
     ));

@@ -37,21 +37,21 @@ use toise_layers::Layers;
 use toise_market::Market;
 use toise_opendata::{Dataset, OpenData};
 
-/// Comparables of a report.
+/// Number of comparables in a report.
 const COMPARABLES: usize = 5;
-/// Layers listed: those that contain the home first, then the nearest ones.
+/// Maximum layers in a report: those that contain the home first, then the nearest ones.
 const LAYERS: usize = 6;
 /// Maximum distance of a feature that a report mentions, metres.
 const LAYER_REACH_M: f64 = 5_000.0;
 /// Maximum distance from a given position to the address that represents it, metres.
 const ADDRESS_REACH_M: f64 = 50.0;
-/// Maximum addresses on the map. If there are more, it shows none, because only those nearest to the home would be
-/// found.
+/// Maximum addresses on the map. If there are more, the map shows none, because it could only show those nearest to the
+/// home.
 const ADDRESSES_MAX: usize = 5_000;
 /// Smallest half side of the map, metres.
 const MAP_M_MIN: f64 = 80.0;
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request cannot be answered.
@@ -163,8 +163,8 @@ impl Reporter {
         })
     }
 
-    /// Finds the address and the commune of a home. The arrondissement of a position in Paris, Lyon or Marseille without a
-    /// known address is that of the nearest comparable.
+    /// Finds the address and the commune of a home. If a position in Paris, Lyon or Marseille has no known address, its
+    /// arrondissement is taken from the nearest comparable.
     fn place(
         request: &HomeReportRequest,
         geocoder: &Geocoder,
@@ -355,7 +355,7 @@ fn tables(open_data: &OpenData) -> Result<Vec<ReportSource>, Error> {
     Ok(sources)
 }
 
-/// Returns the last part of the path or the address that a source was read from.
+/// Returns the last part of the path or URL of a source.
 fn file_name(source: &str) -> String {
     let trimmed = source.trim_end_matches('/');
     let name = trimmed.rsplit(['/', '\\']).next();

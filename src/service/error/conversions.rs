@@ -19,6 +19,18 @@ use toise_transport::body_budget::BudgetError;
 use toise_transport::malformed::Malformed;
 
 use super::ApiError;
+use crate::open_data::AnswerError;
+
+impl From<AnswerError> for ApiError {
+    fn from(error: AnswerError) -> Self {
+        let of_engine = error.downcast_ref::<toise_engine::Error>();
+        if matches!(of_engine, Some(toise_engine::Error::RowsChanged)) {
+            ApiError::CursorExpired
+        } else {
+            ApiError::internal(error)
+        }
+    }
+}
 
 impl From<BodyError> for ApiError {
     fn from(error: BodyError) -> Self {

@@ -74,8 +74,8 @@ pub enum ApiError {
     IdempotencyConflict,
     /// The call under the idempotency key was made and is not made again; its response is not kept.
     #[error(
-        "idempotency-key: the call was made and answered with {status}; the answer is not kept any more, and the call is \
-         not made again"
+        "idempotency-key: the call was made and answered with {status}; its response is no longer stored, and the call \
+         is not made again"
     )]
     AnswerNotKept {
         /// Status of the answer.
@@ -108,7 +108,7 @@ pub enum ApiError {
     )]
     NoModel,
     /// A service that this one depends on does not respond.
-    #[error("the upstream {what} service gives no answer; retry after {retry_after_s} s")]
+    #[error("the upstream {what} service does not respond; retry after {retry_after_s} s")]
     UpstreamUnavailable {
         /// What the other service provides.
         what: &'static str,
@@ -121,7 +121,7 @@ pub enum ApiError {
     /// Only the writer accepts this request, and this server is a replica.
     #[error("this is a replica, and only the writer does this{}", at_writer(.0.as_deref()))]
     WriterOnly(Option<String>),
-    /// The rows have changed since the page of the cursor, and their earlier state is not kept.
+    /// The rows have changed since the page of the cursor, and the next page cannot be taken from their earlier state.
     #[error("cursor expired, start the search again")]
     CursorExpired,
     /// The request exceeded its time limit.

@@ -345,7 +345,7 @@ impl<'a> Run<'a> {
                         continue;
                     };
                     // Either this slice is not published, or the whole tree has disappeared in the meantime.
-                    match self.ask_again(url, path).await {
+                    match self.request_again(url, path).await {
                         Ok(()) => {}
                         Err(error) if error.is_not_found() => {
                             return Ok(LocationResult::Moved(
@@ -392,7 +392,7 @@ impl<'a> Run<'a> {
     }
 
     /// Requests a file again that was there before.
-    async fn ask_again(&self, url: &str, path: &Path) -> Result<(), Error> {
+    async fn request_again(&self, url: &str, path: &Path) -> Result<(), Error> {
         if self.purpose == Purpose::List {
             self.downloads.client.head(url).await?;
         } else {

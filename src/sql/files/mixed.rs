@@ -1,5 +1,5 @@
-//! Evens the values of JSON lines. Texts that mean a missing value become null, as in delimited text. Values of keys
-//! that have several types become texts, because a column has one type.
+//! Gives each key of JSON lines one type. Texts that mean a missing value become null, as in delimited text. If a key
+//! has values of several types, all of them become texts, because a column has one type.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -29,7 +29,7 @@ struct Values {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
+pub(super) fn normalised(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
     let mut all = Values::default();
     let mut is_any_missing = false;
     let seen = each_line(&lines, |mut value| {
@@ -41,7 +41,7 @@ pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
     for (name, values) in &all.fields {
         values.add_mixed(name, &mut names);
     }
-    // What is wrong with a line is reported when the table is read.
+    // Malformed lines are reported when the table is read.
     if names.is_empty() && !is_any_missing || seen.is_err() {
         return Ok((lines, Vec::new()));
     }
@@ -49,7 +49,7 @@ pub(super) fn evened(lines: TempPath) -> io::Result<(TempPath, Vec<String>)> {
     each_line(&lines, |mut value| {
         clear_missing(&mut value);
         if let Value::Object(fields) = &mut value {
-            all.even(fields);
+            all.normalise_fields(fields);
         }
         writeln!(out, "{value}")
     })?;
@@ -140,22 +140,24 @@ impl Values {
     }
 
     /// Turns values in the fields of an object into texts.
-    fn even(&self, fields: &mut Map<String, Value>) {
+    fn normalise_fields(&self, fields: &mut Map<String, Value>) {
         for (name, value) in fields {
             if let Some(values) = self.fields.get(name) {
-                values.even_value(value);
+                values.normalise_value(value);
             }
         }
     }
 
-    fn even_value(&self, value: &mut Value) {
+    fn normalise_value(&self, value: &mut Value) {
         match value {
             Value::Null | Value::String(_) => {}
             _ if self.is_mixed() => *value = Value::String(value.to_string()),
-            Value::Object(fields) => self.even(fields),
+            Value::Object(fields) => self.normalise_fields(fields),
             Value::Array(items) => {
                 if let Some(values) = &self.items {
-                    items.iter_mut().for_each(|item| values.even_value(item));
+                    items
+                        .iter_mut()
+                        .for_each(|item| values.normalise_value(item));
                 }
             }
             Value::Bool(_) | Value::Number(_) => {}

@@ -2,9 +2,9 @@
 //!
 //! A file is read like any other foreign file (`toise_input`): it is unpacked and decoded, and may be a spreadsheet. A
 //! delimited text is converted to Parquet first (`input/typed.rs`), because the types of its columns depend on the
-//! whole file. In JSON, texts that mean a missing value become null, integers of more than 18 digits become texts, and so
-//! do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls of their own, so only texts that the user adds become null. Only local
-//! sessions have these tables; a query that comes over the network cannot name a file.
+//! whole file. In JSON, texts that mean a missing value become null, integers of more than 18 digits become texts, and
+//! so do keys with values of several types (`mixed.rs`). Parquet and Arrow have nulls, so only texts that the user adds
+//! become null. Only local sessions have these tables; a query that comes over the network cannot name a file.
 
 mod mixed;
 #[cfg(test)]
@@ -21,7 +21,7 @@ use datafusion::functions::expr_fn::{lower, trim};
 use datafusion::logical_expr::{cast, ident, lit, when};
 use datafusion::prelude::{CsvReadOptions, JsonReadOptions, ParquetReadOptions, SessionContext};
 use glob::Pattern;
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 use crate::SqlError;
 use crate::names::KnownNames;
@@ -107,22 +107,24 @@ impl ReadyFile {
             note,
             _copy: copy,
         };
-        let of_lines =
-            |lines: Result<TempPath, String>, form: &SharedForm| -> Result<Self, SqlError> {
-                let evened = mixed::evened(lines.map_err(misfit)?);
-                let (copy, keys) = evened.map_err(|error| misfit(error.to_string()))?;
-                let note = format!(
-                    "{path}: of several types, kept as text: {}",
-                    keys.join(", ")
-                );
-                let note = (!keys.is_empty()).then_some(note);
-                Ok(ready(ReadyFormat::NdJson, form, Some(copy), note))
-            };
+        let of_lines = |lines: TempPath, form: &SharedForm| -> Result<Self, SqlError> {
+            let normalised = mixed::normalised(lines);
+            let (copy, keys) = normalised.map_err(|error| misfit(error.to_string()))?;
+            let note = format!(
+                "{path}: of several types, kept as text: {}",
+                keys.join(", ")
+            );
+            let note = (!keys.is_empty()).then_some(note);
+            Ok(ready(ReadyFormat::NdJson, form, Some(copy), note))
+        };
         if !Path::new(path).is_file() {
             if !path.contains('*') && !Path::new(path).exists() {
                 return Err(misfit("no such file".into()));
             }
             let format = format_of_name(path).map_err(misfit)?;
+            if matches!(format, ReadyFormat::NdJson) {
+                return of_lines(lines_of_several(path)?, &SharedForm::default());
+            }
             let note = matches!(format, ReadyFormat::Csv).then(|| format!("{path}: {SEVERAL_CSV}"));
             return Ok(ready(format, &SharedForm::default(), None, note));
         }
@@ -141,8 +143,11 @@ impl ReadyFile {
             .map_err(|error| misfit(error.to_string()))?;
         match start.trim_ascii_start().first() {
             None => Err(misfit(NO_ROWS.into())),
-            Some(b'{') => of_lines(lines(reader), &form),
-            Some(b'[') => of_lines(items(reader), &form),
+            Some(b'{' | b'[') => {
+                let mut copy = json_copy().map_err(misfit)?;
+                copy_json(reader, &mut copy).map_err(misfit)?;
+                of_lines(finished(copy).map_err(misfit)?, &form)
+            }
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
@@ -179,10 +184,7 @@ impl ReadyFile {
                 "there is a table {name} already: give the file another name"
             )));
         }
-        let extension = Path::new(path)
-            .extension()
-            .and_then(|extension| extension.to_str());
-        let dotted = format!(".{}", extension.unwrap_or_default());
+        let dotted = dotted_extension(path);
         let registered = match format {
             ReadyFormat::Csv => {
                 let options = CsvReadOptions::new().file_extension(&dotted);
@@ -265,11 +267,51 @@ fn copied(mut input: Input<'_>, suffix: &str) -> std::io::Result<TempPath> {
     Ok(copy.into_temp_path())
 }
 
+fn dotted_extension(path: &str) -> String {
+    let extension = Path::new(path).extension();
+    let extension = extension.and_then(|extension| extension.to_str());
+    format!(".{}", extension.unwrap_or_default())
+}
+
+/// Copies the objects of all JSON files of a pattern to one file of lines.
+fn lines_of_several(path: &str) -> Result<TempPath, SqlError> {
+    let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
+    let mut copy = json_copy().map_err(misfit)?;
+    for file in table_files(path, &dotted_extension(path))? {
+        let name = file.display().to_string();
+        let copied = open(&name).and_then(|input| copy_json(input.reader, &mut copy));
+        copied.map_err(|reason| SqlError::invalid(format!("{name}: {reason}")))?;
+    }
+    finished(copy).map_err(misfit)
+}
+
+fn json_copy() -> Result<BufWriter<NamedTempFile>, String> {
+    let copy = temporary(".ndjson").map_err(|error| error.to_string())?;
+    Ok(BufWriter::new(copy))
+}
+
+/// Returns the path of a copy, unless nothing was written to it.
+fn finished(copy: BufWriter<NamedTempFile>) -> Result<TempPath, String> {
+    let copy = copy.into_inner().map_err(|error| error.to_string())?;
+    let metadata = copy.as_file().metadata();
+    if metadata.map_err(|error| error.to_string())?.len() == 0 {
+        return Err(NO_ROWS.into());
+    }
+    Ok(copy.into_temp_path())
+}
+
+/// Copies lines of JSON, or the items of an array, one per line.
+fn copy_json(mut reader: impl BufRead, out: &mut impl Write) -> Result<(), String> {
+    let start = reader.fill_buf().map_err(|error| error.to_string())?;
+    match start.trim_ascii_start().first() {
+        Some(b'[') => copy_items(reader, out),
+        _ => copy_lines(reader, out),
+    }
+}
+
 /// Copies lines of JSON; values that are not numbers become null, and long integers texts.
-fn lines(reader: impl BufRead) -> Result<TempPath, String> {
+fn copy_lines(reader: impl BufRead, out: &mut impl Write) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
-    let copy = temporary(".ndjson").map_err(failed)?;
-    let mut out = BufWriter::new(copy);
     for line in reader.split(b'\n') {
         let line = line.map_err(failed)?;
         let line = json::with_nulls(&line).unwrap_or(line);
@@ -277,29 +319,23 @@ fn lines(reader: impl BufRead) -> Result<TempPath, String> {
         out.write_all(&line).map_err(failed)?;
         out.write_all(b"\n").map_err(failed)?;
     }
-    let copy = out.into_inner().map_err(|error| error.to_string())?;
-    Ok(copy.into_temp_path())
+    Ok(())
 }
 
 /// Writes the items of a JSON array one per line. The array is held in memory.
-fn items(mut reader: impl BufRead) -> Result<TempPath, String> {
+fn copy_items(mut reader: impl BufRead, out: &mut impl Write) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let mut text = Vec::new();
     reader.read_to_end(&mut text).map_err(failed)?;
     let lines = json::lines_of_array(&text)?.into_bytes();
-    if lines.is_empty() {
-        return Err(NO_ROWS.into());
-    }
     let lines = json::with_long_integers(&lines).unwrap_or(lines);
-    let mut copy = temporary(".ndjson").map_err(failed)?;
-    copy.write_all(&lines).map_err(failed)?;
-    Ok(copy.into_temp_path())
+    out.write_all(&lines).map_err(failed)
 }
 
 /// Examines the Parquet files of a table, and sets the session's batch size to the rows that they allow.
 fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), SqlError> {
     let mut rows = context.state_ref().read().config().batch_size();
-    for file in parquet_files(path, dotted)? {
+    for file in table_files(path, dotted)? {
         let of_file = |error: &dyn std::error::Error| {
             SqlError::invalid(format!("{}: {error}", file.display()))
         };
@@ -315,7 +351,7 @@ fn examine(context: &SessionContext, path: &str, dotted: &str) -> Result<(), Sql
 
 /// Returns the files of a table: a single file, those of a folder, or those that match a pattern, whose asterisk also
 /// matches folders.
-fn parquet_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
+fn table_files(path: &str, dotted: &str) -> Result<Vec<PathBuf>, SqlError> {
     if Path::new(path).is_file() {
         return Ok(vec![PathBuf::from(path)]);
     }

@@ -258,6 +258,33 @@ fn long_integers_of_json_are_kept_as_text() {
 }
 
 #[test]
+fn several_files_of_json_are_read_like_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let pattern = folder.path().join("*.json").display().to_string();
+    let ready = |pattern: &str| {
+        let (name, path) = ("f".into(), pattern.into());
+        let ready = ReadyFile::new(&FileTable { name, path }, &TextColumns::Codes);
+        ready.map_err(|error| error.to_string())
+    };
+    std::fs::write(folder.path().join("0.json"), "").unwrap();
+    assert!(ready(&pattern).unwrap_err().contains(NO_ROWS));
+    let first = r#"{"id": 12345678901234567890123, "n": 1}"#;
+    std::fs::write(folder.path().join("1.json"), first).unwrap();
+    std::fs::write(folder.path().join("2.json"), r#"[{"id": "7", "n": NaN}]"#).unwrap();
+    let both = ready(&pattern).unwrap();
+    let copy = std::fs::read_to_string(&both.path).unwrap();
+    let rows: Vec<serde_json::Value> = copy
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows[0]["id"], "12345678901234567890123");
+    assert_eq!(rows[1], serde_json::json!({"id": "7", "n": null}));
+    std::fs::write(folder.path().join("3.json"), "[{\"id\"").unwrap();
+    let error = ready(&pattern).unwrap_err();
+    assert!(error.contains("3.json: the file ends early"), "{error}");
+}
+
+#[test]
 fn texts_of_json_that_mean_a_missing_value_are_null() {
     let first = r#"{"lot": {"n": " "}, "prix": 250000, "section": "NA", "ville": "NA"}"#;
     let second = r#"{"lot": {"n": "x"}, "prix": "n.c.", "section": "AB", "ville": ""}"#;

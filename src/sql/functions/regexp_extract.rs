@@ -12,10 +12,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::scalar::ScalarValue;
-use regex::{Regex, RegexBuilder};
-
-/// Maximum bytes of a compiled pattern.
-const PATTERN_BYTES_MAX: usize = 1 << 20;
+use regex::Regex;
 
 /// Returns the function.
 pub fn regexp_extract() -> ScalarUDF {
@@ -85,8 +82,6 @@ impl ScalarUDFImpl for RegexpExtract {
 }
 
 fn compile(pattern: &str) -> Result<Regex> {
-    let built = RegexBuilder::new(pattern)
-        .size_limit(PATTERN_BYTES_MAX)
-        .build();
+    let built = Regex::new(pattern);
     built.map_err(|error| DataFusionError::Execution(format!("regexp_extract: {error}")))
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use arrow::array::{Array, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use bytes::Bytes;
 use datafusion::common::{exec_datafusion_err, exec_err};
@@ -23,8 +24,9 @@ use parking_lot::Mutex;
 
 use super::frames;
 use super::ipc::{from_stream, to_stream};
-use super::messages::{Called, Report};
+use super::messages::{Report, ServerCall};
 use super::shared::SharedWriter;
+use crate::batch_bytes::parts;
 
 /// The answer to a call: an Arrow stream, or the error.
 pub(super) type Answer = Result<Bytes, String>;
@@ -93,7 +95,10 @@ impl Calls {
     }
 
     /// Calls the server and waits for its answer. Blocks.
-    fn call(&self, what: Called, body: &[u8]) -> Answer {
+    fn call(&self, what: ServerCall, body: &[u8]) -> Answer {
+        if body.len() > frames::REPORT_BYTES_MAX {
+            return Err("the arguments of a function are too long".to_owned());
+        }
         let call = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = sync_channel(1);
         self.0.waiting.lock().insert(call, sender);
@@ -115,7 +120,7 @@ impl Calls {
     /// # Errors
     /// The server cannot compute them.
     pub fn rows(&self, table: &str, wanted: &str) -> Result<RecordBatch> {
-        let what = Called::Table(table.to_owned(), wanted.to_owned());
+        let what = ServerCall::Table(table.to_owned(), wanted.to_owned());
         self.call(what, &[])
             .map_err(|error| exec_datafusion_err!("{error}"))
             .and_then(only_batch)
@@ -123,7 +128,7 @@ impl Calls {
 
     /// Returns the state that the functions of the server depend on now; empty if it cannot be asked. Blocks.
     pub fn state(&self) -> String {
-        let state = self.call(Called::State, &[]).unwrap_or_default();
+        let state = self.call(ServerCall::State, &[]).unwrap_or_default();
         String::from_utf8_lossy(&state).into_owned()
     }
 }
@@ -200,28 +205,48 @@ impl ScalarUDFImpl for RemoteFunction {
             arguments.number_rows
         };
         let columns = arguments.args.into_iter();
-        let columns: Result<Vec<_>> = columns.map(|column| column.into_array(rows)).collect();
-        let columns = columns?;
+        let columns = columns.map(|column| without_views(column.into_array(rows)?));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         let fields = columns
             .iter()
             .map(|column| Field::new("", column.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
-        let body = to_stream(&schema, &[batch])?;
-        let what = Called::Function(self.name().to_owned());
+        let batch = RecordBatch::try_new_with_options(schema, columns, &options)?;
+        // The server holds the arguments of a call in memory.
+        let answers = parts(&batch).map(|part| self.answer(&part));
+        let answers = answers.collect::<Result<Vec<_>>>()?;
+        let answers: Vec<&dyn Array> = answers.iter().map(AsRef::as_ref).collect();
+        let column = concat(&answers)?;
+        Ok(if is_constant {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&column, 0)?)
+        } else {
+            ColumnarValue::Array(column)
+        })
+    }
+}
+
+impl RemoteFunction {
+    /// Returns the values for one part of the arguments. Blocks.
+    fn answer(&self, arguments: &RecordBatch) -> Result<ArrayRef> {
+        let body = to_stream(&arguments.schema(), std::slice::from_ref(arguments))?;
+        let what = ServerCall::Function(self.name().to_owned());
         let answer = self.calls.call(what, &body);
         let answer = answer.map_err(|error| exec_datafusion_err!("{error}"))?;
         let batch = only_batch(answer)?;
         match batch.columns() {
-            [column] if column.len() == rows => Ok(if is_constant {
-                ColumnarValue::Scalar(ScalarValue::try_from_array(column, 0)?)
-            } else {
-                ColumnarValue::Array(Arc::clone(column))
-            }),
+            [column] if column.len() == arguments.num_rows() => Ok(Arc::clone(column)),
             _ => exec_err!("{} returned another number of rows", self.name()),
         }
     }
+}
+
+/// Converts views of texts to texts: a part of an array of views is sent with the buffers of the whole array.
+fn without_views(column: ArrayRef) -> Result<ArrayRef> {
+    Ok(match column.data_type() {
+        DataType::Utf8View => cast(&column, &DataType::Utf8)?,
+        _ => column,
+    })
 }
 
 /// Computes a function for a process: `body` is the Arrow stream of its arguments. Blocks.

@@ -12,9 +12,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use arrow::error::ArrowError;
 use bytes::Bytes;
-use datafusion::common::ParamValues;
+use datafusion::common::{ParamValues, exec_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{FutureExt, StreamExt};
@@ -22,10 +21,10 @@ use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
 
 use super::calls::Calls;
-use super::ipc::{to_bits, to_parameters, to_stream};
+use super::frames;
+use super::ipc::{from_stream, to_bits, to_parameters, to_stream};
 use super::messages::{Order, QueryOrder, Report, Task, WireError};
 use super::shared::{PIECE_BYTES, SharedWriter};
-use super::{frames, ipc};
 use crate::SqlError;
 use crate::batch_bytes::parts;
 use crate::encode::{EncodeError, Encoder, RowFormat};
@@ -42,6 +41,8 @@ const STACK_BYTES: usize = 64 << 20;
 const BLOCKING_THREADS: usize = 4;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
+/// Maximum bytes of the columns of a result as an Arrow stream.
+const COLUMNS_BYTES_MAX: usize = 4 << 20;
 /// Memory that a process may keep after a query, in addition to its own memory before the first one: what the allocator
 /// retains. A process that keeps more does not run another query.
 const KEPT_BYTES_MAX: usize = 256 << 20;
@@ -256,7 +257,7 @@ impl QueryRunner {
                 rows.as_ref().map(bits).transpose()
             });
             let hidden = hidden.collect::<Result<_, _>>()?;
-            let (_, rows) = ipc::from_stream(body.next()?).map_err(SqlError::internal)?;
+            let (_, rows) = from_stream(body.next()?).map_err(SqlError::internal)?;
             at.changed.push(MergeOnReadTable {
                 view,
                 hidden,
@@ -363,7 +364,7 @@ impl AnswerWriter {
         if std::mem::replace(&mut self.is_open, true) {
             return Ok(());
         }
-        let columns = to_stream(schema, &[])?;
+        let columns = to_columns(schema)?;
         let opened = Report::Opened {
             is_distributed: self.is_distributed,
         };
@@ -406,7 +407,7 @@ impl AnswerWriter {
             parameters.push(name);
         }
         let columns = Schema::new_with_metadata(fields, schema.metadata().clone());
-        let columns = to_stream(&columns, &[]).map_err(SqlError::internal)?;
+        let columns = to_columns(&columns).map_err(explained)?;
         let report = Report::Shape {
             columns: schema.fields().len(),
             parameters,
@@ -416,6 +417,16 @@ impl AnswerWriter {
             .send(&report, &columns)
             .map_err(SqlError::internal)
     }
+}
+
+/// Writes the columns of a result as an Arrow stream without rows.
+fn to_columns(schema: &Schema) -> Result<Vec<u8>, DataFusionError> {
+    let columns = to_stream(schema, &[])?;
+    // A reader refuses columns that are nested deeply.
+    if columns.len() > COLUMNS_BYTES_MAX || from_stream(Bytes::from(columns.clone())).is_err() {
+        return exec_err!("the result has too many columns, or they are nested too deeply");
+    }
+    Ok(columns)
 }
 
 /// The reason why a query stopped before its last row.
@@ -428,8 +439,6 @@ enum Stopped {
     Unencodable(#[from] EncodeError),
     /// The server is gone.
     Server(#[from] io::Error),
-    /// The columns cannot be sent.
-    Columns(#[from] ArrowError),
 }
 
 impl Stopped {
@@ -438,7 +447,6 @@ impl Stopped {
             Stopped::Engine(error) => explain_failure(error, sql),
             Stopped::Unencodable(error) => SqlError::invalid(error.to_string()),
             Stopped::Server(error) => SqlError::internal(error),
-            Stopped::Columns(error) => SqlError::internal(error),
         }
     }
 }

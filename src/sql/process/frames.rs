@@ -8,15 +8,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Maximum bytes of a head or a body. Both sides send far less; this guards against reading anything but frames.
-const LENGTH_MAX: usize = 1 << 30;
+/// Maximum bytes of the head or body of an order, which may carry many rows of listings.
+const ORDER_BYTES_MAX: usize = 1 << 30;
+/// Maximum bytes of the head or body of a report, which the server holds in memory.
+pub(super) const REPORT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of the two lengths.
 const LENGTHS: usize = 8;
 
 /// Returns the bytes of a frame before its body.
-fn start(head: &impl Serialize, body_bytes: usize) -> io::Result<Vec<u8>> {
+fn start(head: &impl Serialize, body_bytes: usize, bytes_max: usize) -> io::Result<Vec<u8>> {
     let head = serde_json::to_vec(head)?;
-    if head.len() > LENGTH_MAX || body_bytes > LENGTH_MAX {
+    if head.len() > bytes_max || body_bytes > bytes_max {
         return Err(io::Error::new(
             ErrorKind::InvalidInput,
             "a frame is too long",
@@ -30,26 +32,26 @@ fn start(head: &impl Serialize, body_bytes: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the lengths of head and body.
-fn lengths(bytes: [u8; LENGTHS]) -> io::Result<(usize, usize)> {
+fn lengths(bytes: [u8; LENGTHS], bytes_max: usize) -> io::Result<(usize, usize)> {
     let [a, b, c, d, e, f, g, h] = bytes;
     let head = u32::from_le_bytes([a, b, c, d]) as usize;
     let body = u32::from_le_bytes([e, f, g, h]) as usize;
-    if head > LENGTH_MAX || body > LENGTH_MAX {
+    if head > bytes_max || body > bytes_max {
         return Err(io::Error::new(ErrorKind::InvalidData, "not a frame"));
     }
     Ok((head, body))
 }
 
-/// Writes a frame. Blocks.
+/// Writes a report. Blocks.
 ///
 /// # Errors
-/// The pipe is closed, or the frame is too long.
+/// The pipe is closed, or the report is longer than [`REPORT_BYTES_MAX`].
 pub(super) fn write_blocking(
     out: &mut impl Write,
     head: &impl Serialize,
     body: &[u8],
 ) -> io::Result<()> {
-    let start = start(head, body.len())?;
+    let start = start(head, body.len(), REPORT_BYTES_MAX)?;
     // Writes both at once if the pipe has room, so that the reader wakes up once.
     let written = match out.write_vectored(&[IoSlice::new(&start), IoSlice::new(body)]) {
         Err(error) if error.kind() == ErrorKind::Interrupted => 0,
@@ -65,7 +67,7 @@ pub(super) fn write_blocking(
     out.flush()
 }
 
-/// Reads a frame; `None` at the end. Blocks.
+/// Reads an order; `None` at the end. Blocks.
 ///
 /// # Errors
 /// The pipe fails, ends within a frame, or contains invalid data.
@@ -77,7 +79,7 @@ pub(super) fn read_blocking<T: DeserializeOwned>(
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     }
-    let (head_bytes, body_bytes) = lengths(start)?;
+    let (head_bytes, body_bytes) = lengths(start, ORDER_BYTES_MAX)?;
     let mut head = vec![0; head_bytes];
     from.read_exact(&mut head)?;
     let mut body = vec![0; body_bytes];
@@ -85,21 +87,22 @@ pub(super) fn read_blocking<T: DeserializeOwned>(
     Ok(Some((serde_json::from_slice(&head)?, Bytes::from(body))))
 }
 
-/// Writes a frame.
+/// Writes an order.
 ///
 /// # Errors
-/// As for [`write_blocking`].
+/// The pipe is closed, or the order is too long.
 pub(super) async fn write(
     out: &mut (impl AsyncWrite + Unpin),
     head: &impl Serialize,
     body: &[u8],
 ) -> io::Result<()> {
-    out.write_all(&start(head, body.len())?).await?;
+    out.write_all(&start(head, body.len(), ORDER_BYTES_MAX)?)
+        .await?;
     out.write_all(body).await?;
     out.flush().await
 }
 
-/// Reads a frame; `None` at the end.
+/// Reads a report; `None` at the end.
 ///
 /// # Errors
 /// As for [`read_blocking`].
@@ -111,7 +114,7 @@ pub(super) async fn read<T: DeserializeOwned>(
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
         read => read?,
     };
-    let (head_bytes, body_bytes) = lengths(start)?;
+    let (head_bytes, body_bytes) = lengths(start, REPORT_BYTES_MAX)?;
     let mut head = vec![0; head_bytes];
     from.read_exact(&mut head).await?;
     let mut body = BytesMut::with_capacity(body_bytes);

@@ -46,7 +46,7 @@ pub(super) struct QueryOrder {
     pub parts: Vec<usize>,
 }
 
-/// What is asked of a query.
+/// What a process does with a query.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Its rows.
@@ -115,7 +115,7 @@ pub(super) enum Report {
         /// Number of the call.
         call: u32,
         /// What to compute. The body is an Arrow stream with the arguments.
-        what: Called,
+        what: ServerCall,
     },
     /// The query has ended.
     Ended {
@@ -126,9 +126,9 @@ pub(super) enum Report {
     },
 }
 
-/// What a process asks the server to compute.
+/// A computation that a process asks the server for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Called {
+pub(super) enum ServerCall {
     /// A function of the product.
     Function(String),
     /// Rows of a derived table: its name, and which rows.

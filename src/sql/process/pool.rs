@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -21,6 +20,7 @@ use super::shared::{Place, SharedReader};
 use super::{Launch, SPILL_PREFIX, frames};
 use crate::SqlError;
 use crate::limits::Limit;
+use toise_base::staging::Stage;
 
 /// Processes that wait for a query.
 const IDLE_MAX: usize = 2;
@@ -30,6 +30,8 @@ const IDLE_MAX: usize = 2;
 const PIPE_BYTES: i32 = 1 << 20;
 /// Last messages of a process that are kept, to explain its end.
 const MESSAGES_MAX: usize = 20;
+/// Maximum bytes of a message that are kept. An error of the engine may quote values of any length.
+const LINE_BYTES_MAX: usize = 4 << 10;
 /// Maximum wait for the exit status of a process that has closed its output.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The runtime's message when the operating system refuses memory.
@@ -67,13 +69,23 @@ impl Pool {
     /// # Errors
     /// The process cannot be started.
     pub async fn take(&self, handle: &Handle) -> io::Result<QueryProcess> {
-        let ready = self.0.idle.lock().pop();
-        let process = match ready {
+        let process = match self.ready() {
             Some(process) => process,
             None => QueryProcess::start(&self.0.launch).await?,
         };
         self.prepare(handle);
         Ok(process)
+    }
+
+    /// Returns a process that waits for a query. The system may have ended one in the meantime, for its memory.
+    fn ready(&self) -> Option<QueryProcess> {
+        let mut idle = self.0.idle.lock();
+        while let Some(mut process) = idle.pop() {
+            if process.is_running() {
+                return Some(process);
+            }
+        }
+        None
     }
 
     /// Starts a process in the background, unless one is ready.
@@ -110,7 +122,7 @@ pub(crate) struct QueryProcess {
     messages: JoinHandle<String>,
     shared: Option<SharedReader>,
     /// The folder it spills to; removed with it.
-    _spill: TempDir,
+    _spill: Stage,
 }
 
 /// Sends orders to a process. Cheap to clone.
@@ -125,7 +137,8 @@ impl Orders {
 
 impl QueryProcess {
     async fn start(launch: &Launch) -> io::Result<Self> {
-        let spill = tempfile::Builder::new().prefix(SPILL_PREFIX).tempdir()?;
+        // Also deletes the folders that killed servers left behind.
+        let spill = Stage::create(SPILL_PREFIX, &std::env::temp_dir()).map_err(io::Error::other)?;
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .env_clear()
@@ -148,13 +161,17 @@ impl QueryProcess {
             child,
             orders: Arc::new(tokio::sync::Mutex::new(orders)),
             reports: BufReader::new(widened(reports)),
-            messages: tokio::spawn(passed_on(messages)),
+            messages: tokio::spawn(copy_to_log(messages)),
             shared,
             _spill: spill,
         };
         let setup = &launch.setup;
         frames::write(&mut *process.orders.lock().await, setup, path.as_bytes()).await?;
         Ok(process)
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
     }
 
     pub(super) fn orders(&self) -> Orders {
@@ -230,10 +247,10 @@ fn signal(_status: ExitStatus) -> Option<i32> {
 }
 
 /// Copies the messages of a process to the log until it ends, and returns the last of them.
-async fn passed_on(from: impl AsyncRead + Unpin) -> String {
-    let mut lines = BufReader::new(from).lines();
+async fn copy_to_log(from: impl AsyncRead + Unpin) -> String {
+    let mut from = BufReader::new(from);
     let mut last = VecDeque::new();
-    while let Ok(Some(line)) = lines.next_line().await {
+    while let Some(line) = next_line(&mut from).await {
         // These messages are not logged: the caller learns from the error how the process ended.
         if last.is_empty() && !ENDS.iter().any(|end| line.contains(end)) {
             tracing::info!("{line}");
@@ -245,4 +262,52 @@ async fn passed_on(from: impl AsyncRead + Unpin) -> String {
         }
     }
     Vec::from(last).join("\n")
+}
+
+/// Returns the next line, cut after [`LINE_BYTES_MAX`]; `None` at the end.
+async fn next_line(from: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
+    let mut line = Vec::new();
+    let mut has_ended = false;
+    while !has_ended {
+        let bytes = from.fill_buf().await.ok()?;
+        if bytes.is_empty() {
+            if line.is_empty() {
+                return None;
+            }
+            break;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let of_line = &bytes[..end.unwrap_or(bytes.len())];
+        let room = LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&of_line[..of_line.len().min(room)]);
+        has_ended = end.is_some();
+        let read = of_line.len() + usize::from(has_ended);
+        from.consume(read);
+    }
+    Some(String::from_utf8_lossy(&line).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_of_any_length_and_bytes_are_read_to_the_end() {
+        let long = "x".repeat(10 * LINE_BYTES_MAX);
+        let written = [
+            b"one\n\n".as_slice(),
+            long.as_bytes(),
+            b"\n\xff\nlast".as_slice(),
+        ]
+        .concat();
+        let mut from = BufReader::new(written.as_slice());
+        let mut lines = Vec::new();
+        while let Some(line) = next_line(&mut from).await {
+            lines.push(line);
+        }
+        assert_eq!(lines.len(), 5);
+        assert_eq!([&*lines[0], &*lines[1]], ["one", ""]);
+        assert_eq!(lines[2], long[..LINE_BYTES_MAX]);
+        assert_eq!([&*lines[3], &*lines[4]], ["\u{fffd}", "last"]);
+    }
 }

@@ -12,19 +12,24 @@ use bytes::Bytes;
 use datafusion::common::ParamValues;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::ScalarUDF;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::calls::computed;
 use super::ipc::{from_bits, from_parameters, from_stream, to_stream};
 pub(crate) use super::messages::Task;
-use super::messages::{Called, ChangesOrder, Order, QueryOrder, Report, TableOrder};
+use super::messages::{ChangesOrder, Order, QueryOrder, Report, ServerCall, TableOrder};
 use super::pool::{Orders, Pool, QueryProcess};
 use crate::SqlError;
+use crate::explain::is_internal;
 use crate::limits::QueryLimits;
 use crate::request::Output;
 use crate::running::{Piece, QueryShape};
 use crate::tables::TablesAt;
 use toise_engine::cancellation::{Interrupt, RaiseOnDrop};
+
+/// Maximum bytes of an Arrow message. The server holds the whole message before it passes its rows on.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// A function that computes rows of a derived table: its name, and which rows. Blocks.
 pub type DerivedRows =
@@ -32,7 +37,7 @@ pub type DerivedRows =
 
 /// The functions and tables that the server computes for the processes that run queries.
 #[derive(Clone)]
-pub(crate) struct Callee {
+pub(crate) struct CallHandler {
     /// The functions of the product, as of the start of the query.
     pub functions: Arc<HashMap<String, ScalarUDF>>,
     /// Rows of derived tables.
@@ -40,6 +45,10 @@ pub(crate) struct Callee {
     /// The state that the functions depend on.
     pub state: Arc<dyn Fn() -> String + Send + Sync>,
 }
+
+/// The slot and the memory of a query. They are released when its last call has been computed, which may be after the
+/// query was stopped: otherwise a key could start more work than its share by stopping its queries.
+pub(crate) type Permits = Arc<dyn Send + Sync>;
 
 /// A query for a process.
 pub(crate) struct QueryText<'q> {
@@ -53,16 +62,21 @@ pub(crate) struct QueryText<'q> {
 pub(crate) struct RemoteQuery {
     process: QueryProcess,
     orders: Orders,
-    callee: Callee,
+    handler: CallHandler,
+    permits: Permits,
     /// Calls that are being computed; they are cancelled with the query.
     computing: JoinSet<()>,
+    /// A failure of the service in a call, which the process reports only in words.
+    failure: Arc<Mutex<Option<SqlError>>>,
     interrupt: Interrupt,
     _cancelled_with_query: RaiseOnDrop,
     batches: Option<StreamDecoder>,
+    /// Bytes of the message that the decoder does not have completely yet.
+    incomplete_bytes: usize,
 }
 
 /// A message from a process that runs a query.
-pub(crate) enum Arrived {
+pub(crate) enum ProcessMessage {
     /// The query runs: its columns, and whether other machines answered it, if it was large enough for them.
     Opened(SchemaRef, Option<bool>),
     /// A part of the result, with the number of rows that end in it.
@@ -83,7 +97,8 @@ impl RemoteQuery {
         text: QueryText<'_>,
         at: &TablesAt,
         state: String,
-        callee: Callee,
+        handler: CallHandler,
+        permits: Permits,
     ) -> Result<Self, SqlError> {
         let (order, body) = order(&text, at, state)?;
         let orders = process.orders();
@@ -96,11 +111,14 @@ impl RemoteQuery {
         Ok(Self {
             process,
             orders,
-            callee,
+            handler,
+            permits,
             computing: JoinSet::new(),
+            failure: Arc::default(),
             _cancelled_with_query: interrupt.raise_on_drop(),
             interrupt,
             batches: sends_batches.then(StreamDecoder::new),
+            incomplete_bytes: 0,
         })
     }
 
@@ -108,7 +126,7 @@ impl RemoteQuery {
     ///
     /// # Errors
     /// The query failed; its process was returned to the pool or has ended.
-    pub async fn next(mut self, pool: &Pool) -> Result<(Arrived, Option<Self>), SqlError> {
+    pub async fn next(mut self, pool: &Pool) -> Result<(ProcessMessage, Option<Self>), SqlError> {
         loop {
             let Ok(Some((report, body))) = self.process.report().await else {
                 return Err(self.process.ended().await);
@@ -120,7 +138,7 @@ impl RemoteQuery {
                 }
                 Report::Opened { is_distributed } => {
                     let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
-                    Arrived::Opened(schema, is_distributed)
+                    ProcessMessage::Opened(schema, is_distributed)
                 }
                 Report::Rows { rows, place } => {
                     let bytes = match place {
@@ -130,7 +148,7 @@ impl RemoteQuery {
                             Err(_) => return Err(self.process.ended().await),
                         },
                     };
-                    Arrived::Rows(self.pieces(bytes).map_err(SqlError::internal)?, rows)
+                    ProcessMessage::Rows(self.pieces(bytes)?, rows)
                 }
                 Report::Shape {
                     columns,
@@ -138,7 +156,7 @@ impl RemoteQuery {
                     types,
                 } => {
                     let shape = shape(body, columns, parameters, &types);
-                    Arrived::Shape(shape.map_err(SqlError::internal)?)
+                    ProcessMessage::Shape(shape.map_err(SqlError::internal)?)
                 }
                 Report::Ended { error, is_spent } => {
                     self.forget_answered();
@@ -147,9 +165,10 @@ impl RemoteQuery {
                     if !is_spent && self.computing.is_empty() {
                         pool.give_back(self.process);
                     }
+                    let failure = self.failure.lock().take();
                     return match error {
-                        Some(error) => Err(error.into()),
-                        None => Ok((Arrived::Ended, None)),
+                        Some(error) => Err(failure.unwrap_or_else(|| error.into())),
+                        None => Ok((ProcessMessage::Ended, None)),
                     };
                 }
             };
@@ -158,14 +177,22 @@ impl RemoteQuery {
     }
 
     /// Returns the batches that bytes of an Arrow stream complete; the bytes themselves for another format.
-    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, ArrowError> {
+    ///
+    /// # Errors
+    /// A message is too long, because of a long row, or the bytes are not of an Arrow stream.
+    fn pieces(&mut self, body: Bytes) -> Result<Vec<Piece>, SqlError> {
         let Some(decoder) = &mut self.batches else {
             return Ok(vec![Piece::Bytes(body)]);
         };
         let mut bytes = Buffer::from(body);
+        self.incomplete_bytes += bytes.len();
         let mut pieces = Vec::new();
-        while let Some(batch) = decoder.decode(&mut bytes)? {
+        while let Some(batch) = decoder.decode(&mut bytes).map_err(SqlError::internal)? {
+            self.incomplete_bytes = bytes.len();
             pieces.push(Piece::Batch(batch));
+        }
+        if self.incomplete_bytes > MESSAGE_BYTES_MAX {
+            return Err(SqlError::invalid("a row of the result is too long"));
         }
         Ok(pieces)
     }
@@ -176,16 +203,26 @@ impl RemoteQuery {
     }
 
     /// Computes a call in the background and sends the answer.
-    fn compute(&mut self, call: u32, what: Called, body: Bytes) {
+    fn compute(&mut self, call: u32, what: ServerCall, body: Bytes) {
         self.forget_answered();
-        let (callee, interrupt) = (self.callee.clone(), self.interrupt.clone());
-        let orders = self.orders.clone();
+        let (handler, interrupt) = (self.handler.clone(), self.interrupt.clone());
+        let (orders, permits) = (self.orders.clone(), Arc::clone(&self.permits));
+        let failure = Arc::clone(&self.failure);
         self.computing.spawn(async move {
-            let computing =
-                tokio::task::spawn_blocking(move || callee.compute(&what, body, &interrupt));
+            let computing = tokio::task::spawn_blocking(move || {
+                let computed = handler.compute(&what, body, &interrupt);
+                drop(permits);
+                computed
+            });
             let (error, body) = match computing.await {
                 Ok(Ok(body)) => (None, body),
-                Ok(Err(error)) => (Some(error.strip_backtrace()), Vec::new()),
+                Ok(Err(error)) => {
+                    let message = error.strip_backtrace();
+                    if is_internal(error.find_root()) {
+                        *failure.lock() = Some(SqlError::internal(error));
+                    }
+                    (Some(message), Vec::new())
+                }
                 Err(_panic) => (Some("a function failed on a value".to_owned()), Vec::new()),
             };
             // A process that has ended does not need an answer.
@@ -194,23 +231,23 @@ impl RemoteQuery {
     }
 }
 
-impl Callee {
+impl CallHandler {
     fn compute(
         &self,
-        what: &Called,
+        what: &ServerCall,
         body: Bytes,
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, DataFusionError> {
         match what {
-            Called::Function(name) => match self.functions.get(name) {
+            ServerCall::Function(name) => match self.functions.get(name) {
                 Some(function) => computed(function, body),
                 None => datafusion::common::exec_err!("there is no function {name} here"),
             },
-            Called::Table(name, wanted) => {
+            ServerCall::Table(name, wanted) => {
                 let rows = (self.derived)(name, wanted, interrupt)?;
                 Ok(to_stream(&rows.schema(), &[rows])?)
             }
-            Called::State => Ok((self.state)().into_bytes()),
+            ServerCall::State => Ok((self.state)().into_bytes()),
         }
     }
 }

@@ -236,9 +236,9 @@ impl ListingText<'_> {
         let habit = mix2(self.seller.firm_key, 300 + rank);
         let follows_habit = to_unit(mix2(own, 2)) < HABIT_SHARE;
         let mut bits = if follows_habit { habit } else { own };
-        let anew = mix2(mix2(self.version, self.asset.key), 400 + rank);
-        if to_unit(anew) < self.rewritten {
-            bits = mix2(anew, 3);
+        let rewrite_draw = mix2(mix2(self.version, self.asset.key), 400 + rank);
+        if to_unit(rewrite_draw) < self.rewritten {
+            bits = mix2(rewrite_draw, 3);
         }
         let template = choices[(bits % choices.len() as u64) as usize];
         if !text.is_empty() {

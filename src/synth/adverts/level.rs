@@ -17,8 +17,8 @@ toise_base::named! {
         /// Half of all values are missing or wrong.
         Heavy = "heavy",
         /// As on real portals: several agencies show one home on one portal at the same time, many adverts are thin,
-        /// positions are town centres, texts are mostly the agency's boilerplate, pictures cannot be compared, and flats
-        /// of one building or programme look alike.
+        /// positions are town centres, texts are mostly the agency's boilerplate, pictures cannot be compared, and
+        /// flats of one building or programme look alike.
         Market = "market",
         /// A dense city whose adverts show only price, surface, rooms, bedrooms, district and energy class, drawn from
         /// measurements of real adverts; no noise is added.

@@ -222,8 +222,8 @@ impl SynthSale {
             let nature = stream.weighted(&[0.0, 70.0, 30.0]);
             // In half of the cases the garden is on the parcel of the house, and the source repeats the row of the
             // house.
-            let beside = stream.chance(0.5);
-            let row = if beside {
+            let is_on_other_parcel = stream.chance(0.5);
+            let row = if is_on_other_parcel {
                 MutationRow { plot: 1, ..NOTHING }
             } else {
                 house

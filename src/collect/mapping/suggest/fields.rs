@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
-use super::units::{NamedUnit, is_yearly_rent, means_without_unit, named_unit};
+use super::units::{
+    NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
+};
 use toise_contract::columns::{IDENTIFIER, OFFER, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
@@ -655,9 +657,9 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
     let Some(median) = prices.get(prices.len() / 2).copied() else {
         return Vec::new();
     };
-    let column = price.columns.first().map(|column| folded(column));
-    let is_named_rent = drafts.len() == 1
-        && column.is_some_and(|name| name.contains("loyer") || name.contains("rent"));
+    let only_column = price.columns.first().filter(|_| drafts.len() == 1);
+    let is_named_rent = only_column.is_some_and(|name| names_rent(name));
+    let is_named_sale = only_column.is_some_and(|name| names_sale(name));
     let rents = prices.partition_point(|price| *price <= MIXED_RENT_EUR_MAX);
     let sales = prices.len() - prices.partition_point(|price| *price < SALE_EUR_MIN);
     let is_mixed = rents.min(sales) as f64 >= MIXED_MIN * prices.len() as f64;
@@ -666,7 +668,7 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
         draft.confidence = confidence;
         (offer, draft)
     };
-    if is_mixed && !is_named_rent {
+    if is_mixed && !is_named_rent && !is_named_sale {
         let rule = |offer, count: usize, bound: String| {
             let reason = format!("For {count} rows that do not say: their price shows it.");
             let (offer, rule) = draft(offer, 1.0, reason);
@@ -679,11 +681,16 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
     }
     let (offer, confidence) = match median {
         _ if is_named_rent => ("OFFER_RENT", 1.0),
+        _ if is_named_sale => ("OFFER_BUY", 1.0),
         median if median >= SALE_EUR_MIN => ("OFFER_BUY", 1.0),
         median if median <= RENT_EUR_MAX => ("OFFER_RENT", 1.0),
         _ => ("OFFER_RENT", 0.5),
     };
-    let reason = format!("The median price is {median:.0} €.");
+    let reason = if is_named_rent || is_named_sale {
+        "The name of the column of prices says so.".to_owned()
+    } else {
+        format!("The median price is {median:.0} €.")
+    };
     vec![draft(offer, confidence, reason)]
 }
 

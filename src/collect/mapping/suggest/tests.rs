@@ -1,6 +1,7 @@
 //! Tests suggestions for files in the formats of public ones, in French and in English: which columns are assigned and
 //! which are not.
 
+use super::units::names_sale;
 use super::*;
 use serde_json::json;
 
@@ -425,6 +426,39 @@ fn rows_that_name_no_offer_get_the_one_of_their_prices() {
     // Sales and rents without a word for either: rows 2 to 4 have the prices in turn.
     let mixed = offers(("Appartement", 900), &[250_000, 900]);
     assert_eq!(mixed[..5], [rent, rent, buy, rent, buy]);
+}
+
+#[test]
+fn the_name_of_a_column_of_prices_may_say_that_they_are_of_sales_or_rents() {
+    for (column, price, offer) in [
+        ("Prix_de_vente_FAI", 6_500, "OFFER_BUY"),
+        ("prixNetVendeur", 12_000, "OFFER_BUY"),
+        ("sale_price", 6_500, "OFFER_BUY"),
+        ("loyer_cc", 30_000, "OFFER_RENT"),
+        ("current_price", 250_000, "OFFER_BUY"),
+        ("Prix", 850, "OFFER_RENT"),
+    ] {
+        let row = |row| format!("https://p.example/{row};Parking;{};69003", price + row);
+        let rows: Vec<String> = (0..20).map(row).collect();
+        let csv = format!("url;type;{column};code_postal\n{}", rows.join("\n"));
+        let (read, text) = suggested("parkings", &csv);
+        assert_eq!(read[0]["offer"]["type"], offer, "{text}");
+    }
+}
+
+#[test]
+fn the_name_of_a_column_of_sales_and_rentals_decides_nothing() {
+    for name in ["Prix_de_vente_FAI", "prixNetVendeur", "sale_price"] {
+        assert!(names_sale(name), "{name}");
+    }
+    for name in [
+        "prix_vente_location",
+        "prixVenteLocation",
+        "loyer_hai",
+        "prix",
+    ] {
+        assert!(!names_sale(name), "{name}");
+    }
 }
 
 #[test]

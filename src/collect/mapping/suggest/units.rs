@@ -3,7 +3,7 @@
 
 use super::fields::SALE_EUR_MIN;
 use super::profile::ColumnProfile;
-use toise_contract::columns::{advert_meaning, units_fit};
+use toise_contract::columns::{RENT, advert_meaning, folded, meaning, units_fit};
 use toise_input::number::{self, LoneSeparator};
 use toise_input::quantity;
 
@@ -28,6 +28,18 @@ const AREAS: [(&str, u32); 5] = [
 const YEARLY: [&str; 6] = ["annuel", "annuelle", "annual", "yearly", "year", "an"];
 /// Words for a rent.
 const RENTS: [&str; 3] = ["loyer", "loyers", "rent"];
+/// A word for a rent that names may contain without a blank around it.
+const RENT_WORD: &str = "loyer";
+/// Words for the price of a sale.
+const SALES: [&str; 7] = [
+    "vente", "ventes", "fai", "hai", "vendeur", "sale", "selling",
+];
+/// Names for the price of a sale, folded, that longer names may contain.
+const SALE_NAMES: [&str; 7] = [
+    "prixvente", "prixdevente", "prixfai", "prixhai", "netvendeur", "saleprice", "sellingprice",
+];
+/// Parts of names, folded, of prices of rentals: a column `prix_vente_location` holds both.
+const RENTAL_PARTS: [&str; 3] = ["location", "louer", "rental"];
 /// Words before a unit.
 const BEFORE_UNITS: [&str; 2] = ["en", "in"];
 
@@ -108,6 +120,23 @@ pub(super) fn is_yearly_rent(name: &str) -> bool {
     let name = name.to_lowercase();
     let has = |wanted: &[&str]| words(&name).any(|word| wanted.contains(&word));
     has(&YEARLY) && has(&RENTS)
+}
+
+/// Returns whether a column's name is that of a rent: `Loyer CC`, `monthlyRent`, but not `currentPrice`.
+pub(super) fn names_rent(name: &str) -> bool {
+    let is_known = meaning(name).is_some_and(|meaning| meaning.field == RENT);
+    let lower = name.to_lowercase();
+    is_known || folded(name).contains(RENT_WORD) || words(&lower).any(|word| RENTS.contains(&word))
+}
+
+/// Returns whether a column's name is that of the price of a sale: `Prix_de_vente_FAI`, `prixNetVendeur`, but not
+/// `prix_vente_location`.
+pub(super) fn names_sale(name: &str) -> bool {
+    let (lower, whole) = (name.to_lowercase(), folded(name));
+    let is_named = words(&lower).any(|word| SALES.contains(&word))
+        || SALE_NAMES.iter().any(|known| whole.contains(known));
+    let names_rental = RENTAL_PARTS.iter().any(|part| whole.contains(part));
+    is_named && !names_rental && !names_rent(name)
 }
 
 /// Returns whether a column's name has a unit that can be converted to that of a field, and no other unit.

@@ -54,13 +54,15 @@ pub(super) fn model(
         )?);
     }
     match town {
-        Some((key, name)) if filter.is_empty() => Err(lone_town(name, JsonPath::Key(&at, key))),
+        Some((key, name)) if filter.is_empty() => {
+            Err(town_only_fault(name, JsonPath::Key(&at, key)))
+        }
         _ => Ok(filter),
     }
 }
 
 /// Creates the fault for a place that is given only by the name of a town, with the code of the town if it is known.
-fn lone_town(name: &Value, at: JsonPath<'_>) -> Fault {
+fn town_only_fault(name: &Value, at: JsonPath<'_>) -> Fault {
     let code = name.as_str().and_then(|name| hint(name, PlaceCode::Insee));
     let code = code.map_or_else(String::new, |code| format!("; {code}"));
     at.fault(format!(

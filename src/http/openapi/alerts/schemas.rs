@@ -217,7 +217,7 @@ fn alert_overview() -> Value {
         "description": "Deliveries by status",
     });
     properties["failing_since"] =
-        moment("Since when every attempt to reach its receiver has failed");
+        moment("Time since which every attempt to reach its receiver has failed");
     if let Some(required) = schema["required"].as_array_mut() {
         required.extend(["matches", "waiting", "deliveries"].map(Value::from));
     }

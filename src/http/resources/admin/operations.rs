@@ -84,7 +84,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
             "The same metrics as `/metrics`, which answers only clients on the same machine, \
                                    or on `admin.listen`",
         )
-        .answering_as("text/plain", json!({"type": "string"}))
+        .with_answer_of_type("text/plain", json!({"type": "string"}))
     }),
     Endpoint::get(
         "/v2/protected/admin/findings",

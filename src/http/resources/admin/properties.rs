@@ -81,7 +81,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                 "Move adverts out of a property into a new one",
             )
             .with_description(
-                "They are not merged with the remaining adverts again, unless a later merge declares it",
+                "They are not merged with the remaining adverts again, unless an operator merges them later",
             )
             .with_request(reference("SplitRequest"))
             .with_answer(data_of("DecidedProperty"))

@@ -123,7 +123,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
             "guide",
             "Guide to using and operating the service, as web pages",
         )
-        .answering_as("text/html", json!({"type": "string"}))
+        .with_answer_of_type("text/html", json!({"type": "string"}))
     }),
     Endpoint::page("/docs/guide/{page}", SEND),
     Endpoint::page("/docs/guide/images/{file}", |call| {

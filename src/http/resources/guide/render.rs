@@ -94,8 +94,8 @@ fn title(headings: &[Heading]) -> &str {
     headings.first().map_or("", |heading| heading.text.as_str())
 }
 
-/// Returns the table of contents of a page: links to its headings of the second and third level; nothing for a page with
-/// few of them.
+/// Returns the table of contents of a page: links to its headings of the second and third level; nothing for a page
+/// with few of them.
 fn contents(headings: &[Heading]) -> String {
     let listed = headings.iter().filter_map(|heading| {
         let class = match heading.level {

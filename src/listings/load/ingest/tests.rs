@@ -105,7 +105,7 @@ fn types(receipt: &IngestReceipt) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_position_that_cannot_be_is_left_out_with_a_warning() {
+fn an_impossible_position_is_left_out_with_a_warning() {
     let fixture = IngestFixture::open();
     let first = fixture.ingest_one(flat("a", 1, 0));
     let known = fixture.advert(first.flx_id)["location"]["locationCoordinate"].clone();
@@ -274,7 +274,7 @@ fn repeated_and_older_sightings_change_no_content_and_two_in_one_group_both_appl
     assert_eq!(
         (older.change, types(&older)),
         (ContentChange::Unchanged, vec!["REPUBLISHED", "PRICE"]),
-        "what changed since is told late"
+        "changes since then are reported late"
     );
     let property = fixture.property(older.property_flx_id);
     assert_eq!(property["price"]["initial"]["value"], 300_000);

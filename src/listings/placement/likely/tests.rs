@@ -62,7 +62,7 @@ fn properties_kept_apart_are_neither_listed_nor_merged_later() {
     listings.keep_apart(one, other).unwrap();
     assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
     // A shared reference of one seller would merge them.
-    let told = |number: u32| {
+    let sighting = |number: u32| {
         let mut advert = thin(number);
         advert["lastSeenAt"] = json!("2026-11-02T08:00:00Z");
         advert["reference"] = json!("VA-48127");
@@ -71,7 +71,7 @@ fn properties_kept_apart_are_neither_listed_nor_merged_later() {
             json!("Deux pieces au calme sur cour, refait a neuf, cave et double vitrage.");
         advert
     };
-    let taken = listings.ingest(vec![told(1), told(2)]).unwrap();
+    let taken = listings.ingest(vec![sighting(1), sighting(2)]).unwrap();
     let now: Vec<FlxId> = taken
         .into_iter()
         .map(|one| one.unwrap().property_flx_id)
@@ -85,14 +85,14 @@ fn later_evidence_merges_a_likely_pair() {
     let folder = tempfile::tempdir().unwrap();
     let listings = listings(&folder);
     let [one, _] = two_alike(&listings);
-    let told = |number: u32| {
+    let sighting = |number: u32| {
         let mut advert = thin(number);
         advert["lastSeenAt"] = json!("2026-11-02T08:00:00Z");
         advert["reference"] = json!("VA-48127");
         advert["seller"] = json!({"name": "Agence du Canal", "siren": "123456780"});
         advert
     };
-    let taken = listings.ingest(vec![told(1), told(2)]).unwrap();
+    let taken = listings.ingest(vec![sighting(1), sighting(2)]).unwrap();
     assert_eq!(taken[1].as_ref().unwrap().property_flx_id, one);
     assert_eq!(listings.likely_pairs(10).unwrap().len(), 0);
 }

@@ -109,19 +109,6 @@ impl Projection {
         engine: Arc<Engine>,
         lake: Lake,
         texts: TextSearch,
-    ) -> Result<Self> {
-        Self::open_compacting(listings, engine, lake, texts, Compaction::Here)
-    }
-
-    /// Opens the projection as [`Projection::open`] does, with a choice of who compacts.
-    ///
-    /// # Errors
-    /// As for [`Projection::open`].
-    pub fn open_compacting(
-        listings: Listings,
-        engine: Arc<Engine>,
-        lake: Lake,
-        texts: TextSearch,
         compaction: Compaction,
     ) -> Result<Self> {
         let memtable = Memtable::new(ListingKind::Property, engine.view(properties())?);

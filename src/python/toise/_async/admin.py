@@ -17,10 +17,12 @@ __all__ = ["AsyncAdmin"]
 ROOT: Final = "/v2/protected/admin"
 ADVERTS_MAX: Final = 1000
 PAGE_MAX: Final = 100
+ERASURE_TIMEOUT_S: Final = 3600.0
+"""An erasure reads everything that is stored."""
 
 
 class AsyncAdmin:
-    """Ingests adverts, decides which are of one home, and manages accounts, keys, dead letters, reports and jobs."""
+    """Ingests adverts, decides which are of one home, erases persons, and manages accounts, keys and dead letters."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport
@@ -144,6 +146,27 @@ class AsyncAdmin:
         """Sends again a delivery that was given up."""
         request = Request.change("POST", f"{ROOT}/alerts/dead-letters/{delivery_id}/retry")
         return cast(types.RetriedDelivery, await self._transport.data(request))
+
+    async def erase(
+        self,
+        *,
+        phone: str | None = None,
+        email: str | None = None,
+        name: str | None = None,
+        is_dry_run: bool = False,
+    ) -> types.Erasure:
+        """Removes the contacts of a person from everything that is stored, and keeps them out of later adverts.
+
+        Args:
+            phone: telephone number, in any spelling.
+            email: email address.
+            name: whole name of the private seller or contact person.
+            is_dry_run: whether only to report what would be removed.
+        """
+        given = {"phone": phone, "email": email, "name": name}
+        body: dict[str, Any] = {contact: text for contact, text in given.items() if text is not None}
+        request = Request("POST", f"{ROOT}/erasures", {**body, "dryRun": is_dry_run}, timeout_s=ERASURE_TIMEOUT_S)
+        return cast(types.Erasure, await self._transport.data(request))
 
 
 def _day(value: date | str | None) -> str | None:

@@ -14,11 +14,13 @@ from .._pages import Page, page_size, parts
 from .._requests import ANSWER_TIMEOUT_S, Request, Retries
 from ..errors import ItemError
 from .admin import AsyncAdmin
+from .areas import AsyncAreas
 from .geocoding import AsyncGeocoding
 from .listings import AsyncAdverts, AsyncProperties
 from .open_data import AsyncDiagnostics, AsyncSales
 from .pages import AsyncPages
 from .portfolios import AsyncPortfolios
+from .reports import AsyncReports
 from .sql import AsyncSql
 from .transport import AsyncTransport
 
@@ -46,7 +48,9 @@ class AsyncClient:
         sales: recorded sales, and alerts on them.
         diagnostics: energy diagnostics, and alerts on them.
         geocoding: addresses.
+        areas: polygons that are stored under names, and travel times.
         portfolios: homes that are stored and valued again.
+        reports: reports about homes, and their letterhead.
         admin: operators' calls.
     """
 
@@ -73,7 +77,9 @@ class AsyncClient:
         self.sales = AsyncSales(self._transport)
         self.diagnostics = AsyncDiagnostics(self._transport)
         self.geocoding = AsyncGeocoding(self._transport)
+        self.areas = AsyncAreas(self._transport)
         self.portfolios = AsyncPortfolios(self._transport)
+        self.reports = AsyncReports(self._transport)
         self.admin = AsyncAdmin(self._transport)
 
     async def __aenter__(self) -> AsyncClient:
@@ -205,6 +211,11 @@ class AsyncClient:
         """Like `consumption`, but by day; at most 366 days. Days without consumption are left out."""
         request = Request.get(f"{ROOT}/consumption/days", **_days(from_date, to_date))
         return cast(list[types.DayUsage], await self._transport.data(request))
+
+    async def layers(self) -> list[types.LayersListAnswerDataItem]:
+        """Returns the layers that filters and SQL can name, with their licences and columns."""
+        request = Request.get(f"{ROOT}/layers")
+        return cast(list[types.LayersListAnswerDataItem], await self._transport.data(request))
 
     async def portals(self) -> list[str]:
         """Returns the portals whose listings can be collected."""

@@ -15,11 +15,13 @@ from .._pages import Page, page_size, parts
 from .._requests import ANSWER_TIMEOUT_S, Request, Retries
 from ..errors import ItemError
 from .admin import Admin
+from .areas import Areas
 from .geocoding import Geocoding
 from .listings import Adverts, Properties
 from .open_data import Diagnostics, Sales
 from .pages import Pages
 from .portfolios import Portfolios
+from .reports import Reports
 from .sql import Sql
 from .transport import Transport
 
@@ -47,7 +49,9 @@ class Client:
         sales: recorded sales, and alerts on them.
         diagnostics: energy diagnostics, and alerts on them.
         geocoding: addresses.
+        areas: polygons that are stored under names, and travel times.
         portfolios: homes that are stored and valued again.
+        reports: reports about homes, and their letterhead.
         admin: operators' calls.
     """
 
@@ -74,7 +78,9 @@ class Client:
         self.sales = Sales(self._transport)
         self.diagnostics = Diagnostics(self._transport)
         self.geocoding = Geocoding(self._transport)
+        self.areas = Areas(self._transport)
         self.portfolios = Portfolios(self._transport)
+        self.reports = Reports(self._transport)
         self.admin = Admin(self._transport)
 
     def __enter__(self) -> Client:
@@ -206,6 +212,11 @@ class Client:
         """Like `consumption`, but by day; at most 366 days. Days without consumption are left out."""
         request = Request.get(f"{ROOT}/consumption/days", **_days(from_date, to_date))
         return cast(list[types.DayUsage], self._transport.data(request))
+
+    def layers(self) -> list[types.LayersListAnswerDataItem]:
+        """Returns the layers that filters and SQL can name, with their licences and columns."""
+        request = Request.get(f"{ROOT}/layers")
+        return cast(list[types.LayersListAnswerDataItem], self._transport.data(request))
 
     def portals(self) -> list[str]:
         """Returns the portals whose listings can be collected."""

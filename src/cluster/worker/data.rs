@@ -23,7 +23,7 @@ use toise_sql::limits::QueryLimits;
 const JOBS_OPEN_MAX: usize = 4;
 
 /// The data that a worker answers from.
-pub struct Held {
+pub struct WorkerData {
     data: PathBuf,
     engine: Arc<Engine>,
     limits: QueryLimits,
@@ -35,7 +35,7 @@ pub struct Held {
     model: Mutex<Option<(Identity, Arc<Model>)>>,
 }
 
-impl Held {
+impl WorkerData {
     /// Opens the tables of a data folder. `limits` and `threads` apply to the plans of one query.
     ///
     /// # Errors
