@@ -137,8 +137,11 @@ impl Orders {
 
 impl QueryProcess {
     async fn start(launch: &Launch) -> io::Result<Self> {
-        // Also deletes the folders that killed servers left behind.
-        let spill = Stage::create(SPILL_PREFIX, &std::env::temp_dir()).map_err(io::Error::other)?;
+        // Also deletes the folders that killed servers left behind, which may take seconds.
+        let spilling =
+            tokio::task::spawn_blocking(|| Stage::create(SPILL_PREFIX, &std::env::temp_dir()));
+        let spill = spilling.await.map_err(io::Error::other)?;
+        let spill = spill.map_err(io::Error::other)?;
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .env_clear()
