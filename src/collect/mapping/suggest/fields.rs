@@ -21,6 +21,8 @@ use toise_page::french::energy;
 const PRICE: &str = "currentPrice.value";
 /// The field of the title.
 const TITLE: &str = "title";
+/// The field of the class.
+const CLASS: &str = "type";
 /// The field of a quarter.
 const DISTRICT: &str = "location.district";
 /// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
@@ -192,7 +194,7 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
 
 impl Sampled<'_> {
     /// Returns the columns of a meaning, best rank first. Columns of titles that repeat more than others come last: they
-    /// hold kinds, such as `Appartement à louer`.
+    /// hold kinds, such as `Appartement à louer`. So do columns of classes most of whose values name no class.
     pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
@@ -201,6 +203,10 @@ impl Sampled<'_> {
             let distinct = columns.iter().map(|column| column.distinct);
             let most = distinct.max().unwrap_or_default() as f64;
             columns.sort_by_key(|column| (column.distinct as f64) < DISTINCT_MIN * most);
+        }
+        if field == CLASS {
+            // A column of room counts, `T2` or `Grand (T4+)`, says less than one of classes.
+            columns.sort_by_key(|column| 2 * classes_named(column) < column.samples.len());
         }
         columns
     }
@@ -509,10 +515,7 @@ impl Sampled<'_> {
     fn kinds(&self) -> &'static str {
         let classes = |meaning: &str| {
             let columns = self.of(meaning);
-            columns.first().map_or(0, |column| {
-                let values = column.samples.iter();
-                values.filter(|value| names_class(value)).count()
-            })
+            columns.first().map_or(0, |column| classes_named(column))
         };
         if classes(OFFER) > classes("type") {
             OFFER
@@ -692,6 +695,12 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
         format!("The median price is {median:.0} €.")
     };
     vec![draft(offer, confidence, reason)]
+}
+
+/// Returns the number of shown values of a column that name a class.
+fn classes_named(column: &ColumnProfile) -> usize {
+    let values = column.samples.iter();
+    values.filter(|value| names_class(value)).count()
 }
 
 /// Returns whether a sure rule gives a field.

@@ -173,6 +173,20 @@ fn the_class_is_read_from_a_column_nature_whose_values_are_classes() {
 }
 
 #[test]
+fn a_column_of_classes_comes_before_one_of_room_counts() {
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;type_local;type;prix;cp
+         A1;Studio/T1;Studio;620;69007
+         A2;T3;Appartement;950;69007
+         A3;Grand (T4+);Maison;1700;69007
+         A4;T2;Appartement;740;69007",
+    );
+    let (flat, house) = ("CLASS_FLAT", "CLASS_HOUSE");
+    assert_eq!(all(&read, "/type"), [flat, flat, house, flat], "{text}");
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let (read, text) = suggested(
         "agence",
