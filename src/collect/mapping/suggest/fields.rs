@@ -124,6 +124,8 @@ const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RE
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
 /// Factor for the confidence of a class that is read from a text.
 const WORTH_OF_TEXT: f64 = 0.9;
+/// Minimum share of rows whose class is read from a column of classes or a title, for a rule that rejects the others.
+const CLASSED_MIN: f64 = 0.5;
 /// Pattern of the path in a URL, whose words show class and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
@@ -487,22 +489,32 @@ impl Sampled<'_> {
         let mut drafts = self.by_words("type", CLASSES, &[kinds, "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
         let cells = self.of(kinds);
+        let titles = self.of(TITLE);
+        let is_of = |draft: &Draft, columns: &[&ColumnProfile]| {
+            let mut columns = columns.iter();
+            columns.any(|column| draft.columns == [column.path.as_str()])
+        };
         for draft in &mut drafts {
             // The drafts are judged together: if they cover nearly all rows, the remaining rows are taken to be of
             // another class. A text is less certain than a column of classes.
-            let is_cell = cells
-                .iter()
-                .any(|column| draft.columns == [column.path.as_str()]);
+            let is_cell = is_of(draft, &cells);
             let worth = if is_cell { 1.0 } else { WORTH_OF_TEXT };
             let judged = draft.confidence.max(covered);
-            let least = if judged >= CONFIDENCE_MIN {
+            // One unknown word in many rows must not cost the rows whose class is known.
+            let is_partial = covered < CONFIDENCE_MIN
+                && covered >= CLASSED_MIN
+                && (is_cell || is_of(draft, &titles));
+            if is_partial {
+                draft.reason = "Rows that name no known class are rejected.".into();
+            }
+            let least = if is_partial || judged >= CONFIDENCE_MIN {
                 CONFIDENCE_MIN
             } else {
                 0.0
             };
             draft.confidence = (worth * judged).max(least);
         }
-        if drafts.iter().any(Draft::is_sure) {
+        if covered >= CONFIDENCE_MIN && drafts.iter().any(Draft::is_sure) {
             let other = Draft::new("type").with("value", "CLASS_OTHER");
             let other = other.because("For rows that give no other class.");
             drafts.push(other.tried(self.rows, 0, 1.0));
@@ -517,7 +529,12 @@ impl Sampled<'_> {
             let columns = self.of(meaning);
             columns.first().map_or(0, |column| classes_named(column))
         };
-        if classes(OFFER) > classes("type") {
+        // Of the offers `Location` and `Colocation`, one names a class.
+        let columns = self.of(OFFER);
+        let has_classes = columns
+            .first()
+            .is_some_and(|column| 2 * classes_named(column) > column.samples.len());
+        if has_classes && classes(OFFER) > classes("type") {
             OFFER
         } else {
             "type"

@@ -187,6 +187,22 @@ fn a_column_of_classes_comes_before_one_of_room_counts() {
 }
 
 #[test]
+fn an_unknown_class_costs_only_its_own_rows() {
+    let (read, text) = suggested(
+        "lille",
+        "Réf;Titre;Prix;cp
+         A1;Appartement à louer;940;59000
+         A2;Maison à louer;1 525;59000
+         A3;Yourte à louer;460;59000
+         A4;Colocation à louer;435;59000
+         A5;Yourte à louer;470;59000",
+    );
+    let classes = json!(["CLASS_FLAT", "CLASS_HOUSE", null, "CLASS_ROOM", null]);
+    assert_eq!(json!(all(&read, "/type")), classes, "{text}");
+    assert!(text.contains("# Rows that name no known class are rejected."));
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let (read, text) = suggested(
         "agence",
