@@ -131,7 +131,7 @@ const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
 /// Minimum share of distinct values in a column that identifies adverts.
-const DISTINCT_MIN: f64 = 0.95;
+pub(super) const DISTINCT_MIN: f64 = 0.95;
 /// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
 /// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;

@@ -736,6 +736,25 @@ fn surface_and_rooms_are_read_from_titles_and_details_if_no_column_has_them() {
 }
 
 #[test]
+fn a_title_fills_the_rows_that_a_column_of_areas_leaves_empty() {
+    let (read, text) = suggested(
+        "bordeaux",
+        "Réf;title;price;piece;m2;cp
+         A1;Appartement à vendre - 328 000 € - 3 pièces, 2 chambres, 68 m²;328000 €;3;68;33000
+         A2;Appartement à vendre - 268 000 € - 2 pièces, 1 chambre, 38 m²;268000 €;;;33000
+         A3;Appartement à vendre - 155 000 € - 1 pièce, 25 m²;155000 €;;;33000",
+    );
+    for (pointer, expected) in [
+        ("/habitation/surface/total", [68.0, 38.0, 25.0]),
+        ("/habitation/roomCount", [3.0, 2.0, 1.0]),
+    ] {
+        let found = all(&read, pointer);
+        let found: Vec<Option<f64>> = found.iter().map(Value::as_f64).collect();
+        assert_eq!(found, expected.map(Some), "{text}");
+    }
+}
+
+#[test]
 fn a_column_of_storeys_is_known_by_its_values_and_its_digits_are_no_number_of_storeys() {
     let (read, text) = suggested(
         "agence",

@@ -1,8 +1,8 @@
 //! Drafts surface, rooms and bedrooms from the words of titles, kinds and other texts, for files that have no columns of
-//! them: `Appartement - 3 pièce(s) - 90 m²`.
+//! them, or only for some rows: `Appartement - 3 pièce(s) - 90 m²`.
 
 use super::draft::Draft;
-use super::fields::{SURFACE, Sampled, has_part, is_of_other_value, is_sure};
+use super::fields::{DISTINCT_MIN, SURFACE, Sampled, covered, has_part, is_of_other_value};
 use super::profile::ColumnProfile;
 
 /// The fields that are read.
@@ -18,7 +18,7 @@ const DESCRIPTION_CHARS_MIN: usize = 120;
 const TEXTS_MIN: f64 = 0.5;
 
 impl Sampled<'_> {
-    /// Drafts the fields for which `drafts` has no sure rule.
+    /// Drafts the fields that the sure rules of `drafts` do not read from nearly all rows.
     pub(super) fn measures_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
         let is_unread = |column: &&ColumnProfile| {
             let mut drafts = drafts.iter();
@@ -34,13 +34,22 @@ impl Sampled<'_> {
         let (long, short): (Vec<_>, Vec<_>) = unread.partition(|column| is_description(column));
         let columns: Vec<&ColumnProfile> = named.chain(short).chain(long).collect();
         let mut all = Vec::new();
-        for field in MEASURES.into_iter().filter(|field| !is_sure(drafts, field)) {
-            let mut found = Vec::new();
+        for field in MEASURES {
+            let sure = drafts.iter();
+            let sure = sure.filter(|draft| draft.field == field && draft.is_sure());
+            let mut found: Vec<Draft> = sure.cloned().collect();
+            let sure_count = found.len();
+            if covered(&found, self.rows) >= DISTINCT_MIN {
+                continue;
+            }
             // A column named after a part of a field is that of another area: `surface_balcon`.
             let columns = columns
                 .iter()
                 .filter(|column| column.meaning.is_some() || !has_part(&column.path, field));
             for column in columns {
+                if sure_count > 0 && column.meaning.is_none() && is_description(column) {
+                    continue;
+                }
                 let draft = Draft::new(field).from(&[&column.path]);
                 let draft = draft.with("as", "words");
                 self.push_if_it_adds(draft.tried(self.rows, column.filled, 1.0), &mut found);
@@ -53,7 +62,7 @@ impl Sampled<'_> {
                     draft.reason = "A long text may name other areas and rooms too.".into();
                 }
             }
-            all.extend(found);
+            all.extend(found.split_off(sure_count));
         }
         all
     }
