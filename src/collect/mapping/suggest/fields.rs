@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use super::super::row::Row;
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
+use super::texts::holds_details;
 use super::units::{
     NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
 };
-use toise_contract::columns::{IDENTIFIER, OFFER, folded};
+use toise_contract::columns::{IDENTIFIER, OFFER, PLACE, REFERENCE, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::names_class;
@@ -25,6 +26,10 @@ const TITLE: &str = "title";
 const CLASS: &str = "type";
 /// The field of a quarter.
 const DISTRICT: &str = "location.district";
+/// Words that link the parts of a column's name.
+const LINKS: [&str; 4] = ["et", "and", "ou", "de"];
+/// Meanings of columns that identify an advert, and so hold no text.
+const IDENTITIES: [&str; 3] = ["url", IDENTIFIER, REFERENCE];
 /// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
 const QUARTER: &str =
     r"^(?:(.+?)\s*,[^,]*\((?:\d{2,5}|2[ABab])\)|(.*[^)\s]|.*\((?:\D|\d+\s*\D)[^)]*\)))\s*$";
@@ -172,8 +177,8 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
     let storey = file.storey_by_values(&drafts);
     drafts.extend(storey);
     file.check_total_floors(&mut drafts);
-    let storey = file.storey_in_text(&drafts);
-    drafts.extend(storey);
+    let storeys = file.storeys_in_texts(&drafts);
+    drafts.extend(storeys);
     let plot = file.second_area(&drafts);
     drafts.extend(plot);
     let price = drafts.iter().position(|draft| draft.field == PRICE);
@@ -196,7 +201,8 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
 
 impl Sampled<'_> {
     /// Returns the columns of a meaning, best rank first. Columns of titles that repeat more than others come last: they
-    /// hold kinds, such as `Appartement à louer`. So do columns of classes most of whose values name no class.
+    /// hold kinds, such as `Appartement à louer`. So do columns of classes most of whose values name no class. Without a
+    /// column of titles or places, those are returned that hold them with other values: `Titre_Lieu`.
     pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
@@ -209,6 +215,10 @@ impl Sampled<'_> {
         if field == CLASS {
             // A column of room counts, `T2` or `Grand (T4+)`, says less than one of classes.
             columns.sort_by_key(|column| 2 * classes_named(column) < column.samples.len());
+        }
+        if columns.is_empty() && [TITLE, PLACE].contains(&field) {
+            let joined = self.columns.iter();
+            columns.extend(joined.filter(|column| joins_text(column, field)));
         }
         columns
     }
@@ -370,22 +380,35 @@ impl Sampled<'_> {
         draft
     }
 
-    /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.
-    fn storey_in_text(&self, drafts: &[Draft]) -> Option<Draft> {
-        let texts = self.of("description");
-        let column = texts.first().filter(|_| !is_sure(drafts, FLOOR))?;
-        let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
-        let mut draft = draft
-            .tried(self.rows, column.filled, 1.0)
-            .because("For texts that name one storey.");
-        if draft.read == 0 {
-            return None;
+    /// Drafts the storey from titles, details and the description, if no column has it. The text about a house names the
+    /// storeys of its rooms.
+    fn storeys_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
+        if is_sure(drafts, FLOOR) {
+            return Vec::new();
         }
-        draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
-        if is_sure(drafts, "type") {
-            draft = draft.with("when", &format!("type={FLAT}"));
+        let details = self.columns.iter().filter(|column| {
+            let is_free = column.meaning.is_none() && column.is_nameable && !column.is_files;
+            is_free && holds_details(column)
+        });
+        let texts = self.of("description").into_iter().take(1);
+        let texts = self.of(TITLE).into_iter().chain(details).chain(texts);
+        let mut found: Vec<Draft> = Vec::new();
+        for column in texts {
+            let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
+            let mut draft = draft
+                .tried(self.rows, column.filled, 1.0)
+                .because("For texts that name one storey.");
+            let is_known = found.iter().any(|known| known.columns == draft.columns);
+            if draft.read == 0 || is_known {
+                continue;
+            }
+            draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
+            if is_sure(drafts, "type") {
+                draft = draft.with("when", &format!("type={FLAT}"));
+            }
+            found.push(draft);
         }
-        Some(draft)
+        found
     }
 
     /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
@@ -459,7 +482,7 @@ impl Sampled<'_> {
                 return drafts;
             }
         }
-        let identifiers = self.of(IDENTIFIER).into_iter().chain(self.of("reference"));
+        let identifiers = self.of(IDENTIFIER).into_iter().chain(self.of(REFERENCE));
         let mut identifiers = identifiers.filter(|column| {
             self.share(column.filled) >= DISTINCT_MIN
                 && column.distinct as f64 >= DISTINCT_MIN * column.filled as f64
@@ -712,6 +735,23 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
         format!("The median price is {median:.0} €.")
     };
     vec![draft(offer, confidence, reason)]
+}
+
+/// Returns whether the name of a column joins the names of several values, one of which is a field of texts:
+/// `Titre_Lieu`, `Lieu_Surface`.
+fn joins_text(column: &ColumnProfile, field: &str) -> bool {
+    let words = column.path.split(|sign: char| !sign.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty() && !LINKS.contains(word));
+    let meanings = words.map(|word| {
+        let meaning = toise_contract::columns::advert_meaning(word)?;
+        (!IDENTITIES.contains(&meaning.field)).then_some(meaning.field)
+    });
+    let Some(fields) = meanings.collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
+    let is_text = column.meaning.is_none() && !column.is_item && !column.is_files;
+    let is_given = column.is_nameable && column.filled > 0;
+    is_text && is_given && fields.len() > 1 && fields.contains(&field)
 }
 
 /// Returns the number of shown values of a column that name a class.

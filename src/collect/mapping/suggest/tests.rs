@@ -755,6 +755,47 @@ fn a_title_fills_the_rows_that_a_column_of_areas_leaves_empty() {
 }
 
 #[test]
+fn details_in_one_cell_are_read_whatever_their_column_is_called() {
+    let (read, text) = suggested(
+        "lyon",
+        "Titre;Prix;Lieu;Infos
+         Appartement à louer;980 €;Lyon 7ème;2 pièces, 1 chambre, 50 m², Étage 4/4
+         Appartement à louer;870 €;Lyon 3ème;35 m² - 1 pièce
+         Maison à louer;1 640 €;Lyon 8ème;4 pièces, 3 chambres, 84 m², 1er étage",
+    );
+    let surfaces = all(&read, "/habitation/surface/total");
+    assert_eq!(json!(surfaces), json!([50.0, 35.0, 84.0]), "{text}");
+    let floors = all(&read, "/habitation/floor");
+    assert_eq!(floors[0].as_f64(), Some(4.0), "{text}");
+    assert!(floors[1..].iter().all(Value::is_null), "{text}");
+}
+
+#[test]
+fn a_column_named_after_several_values_gives_each_of_them() {
+    let (read, text) = suggested(
+        "lyon",
+        "Titre;Prix;Lieu_Surface
+         Appartement T1 à louer;754 €;LYON  69001 35,81 m2, 1 pièce Ref : 1202
+         Appartement F3 à louer;1 500 €;LYON  69007 75,50 m2, 3 pièces Ref : 1199",
+    );
+    let surfaces = all(&read, "/habitation/surface/total");
+    assert_eq!(json!(surfaces), json!([35.81, 75.5]), "{text}");
+    let codes = all(&read, "/location/postalCode");
+    assert_eq!(codes, ["69001", "69007"], "{text}");
+    let (read, text) = suggested(
+        "lyon",
+        "Titre_Lieu;Prix
+         Location Appartement 3 pièces 69 m2 Lyon 8- Moulin à Vent;958 €
+         Location Appartement 1 pièce 50 m2 Lyon 7- Guillotière;892 €",
+    );
+    assert_eq!(all(&read, "/type"), ["CLASS_FLAT"; 2], "{text}");
+    let towns = ["Lyon 8e Arrondissement", "Lyon 7e Arrondissement"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+    let rooms = all(&read, "/habitation/roomCount");
+    assert_eq!(json!(rooms), json!([3, 1]), "{text}");
+}
+
+#[test]
 fn a_column_of_storeys_is_known_by_its_values_and_its_digits_are_no_number_of_storeys() {
     let (read, text) = suggested(
         "agence",

@@ -4,6 +4,8 @@
 use super::draft::Draft;
 use super::fields::{DISTINCT_MIN, SURFACE, Sampled, covered, has_part, is_of_other_value};
 use super::profile::ColumnProfile;
+use toise_page::findings::{FieldOrigin, PageFindings};
+use toise_page::french::{self, TextTrust};
 
 /// The fields that are read.
 const MEASURES: [&str; 3] = [SURFACE, "habitation.roomCount", "habitation.bedroomCount"];
@@ -16,17 +18,21 @@ const TEXT_WORDS_MIN: usize = 2;
 const DESCRIPTION_CHARS_MIN: usize = 120;
 /// Minimum share of such texts among the shown values of a column of texts.
 const TEXTS_MIN: f64 = 0.5;
+/// Minimum number of [`MEASURES`] in a cell of details: `37 m² - 2 pièces`.
+const DETAILS_MIN: usize = 2;
 
 impl Sampled<'_> {
     /// Drafts the fields that the sure rules of `drafts` do not read from nearly all rows.
     pub(super) fn measures_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
+        let is_read = |column: &ColumnProfile| {
+            let mut sure = drafts.iter().filter(|draft| draft.is_sure());
+            sure.any(|draft| draft.columns.contains(&column.path))
+        };
         let is_unread = |column: &&ColumnProfile| {
-            let mut drafts = drafts.iter();
             column.meaning.is_none()
                 && column.is_nameable
                 && !column.is_files
-                && !drafts.any(|draft| draft.columns.contains(&column.path))
-                && is_text(column)
+                && (holds_details(column) || is_text(column) && !is_read(column))
                 && !is_of_other_value(&column.path)
         };
         let named = self.of("title").into_iter().chain(self.of("type"));
@@ -43,9 +49,9 @@ impl Sampled<'_> {
                 continue;
             }
             // A column named after a part of a field is that of another area: `surface_balcon`.
-            let columns = columns
-                .iter()
-                .filter(|column| column.meaning.is_some() || !has_part(&column.path, field));
+            let columns = columns.iter().filter(|column| {
+                column.meaning.is_some() || !has_part(&column.path, field) || holds_details(column)
+            });
             for column in columns {
                 if sure_count > 0 && column.meaning.is_none() && is_description(column) {
                     continue;
@@ -71,6 +77,18 @@ impl Sampled<'_> {
 /// Returns whether the values of a column are as long as descriptions.
 fn is_description(column: &ColumnProfile) -> bool {
     column.chars >= DESCRIPTION_CHARS_MIN * column.filled.max(1)
+}
+
+/// Returns whether most values of a column name several measures of a home: `37 m² - 2 pièces - 1 chambre`.
+pub(super) fn holds_details(column: &ColumnProfile) -> bool {
+    let has_details = |value: &&String| {
+        let mut findings = PageFindings::default();
+        french::read(value, TextTrust::Own, &mut findings, FieldOrigin::Text);
+        let found = MEASURES.iter().filter(|field| findings.has(field));
+        found.count() >= DETAILS_MIN
+    };
+    let details = column.samples.iter().filter(has_details).count();
+    details > 0 && details as f64 >= TEXTS_MIN * column.samples.len() as f64
 }
 
 /// Returns whether most values of a column are texts of several words.
