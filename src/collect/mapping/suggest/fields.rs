@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::row::Row;
+use super::super::row::{Row, RowPath};
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use super::texts::holds_details;
@@ -135,6 +135,8 @@ const CLASSED_MIN: f64 = 0.5;
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
+/// Beginnings of the dates that programs write for an empty value.
+const ZERO_DATES: [&str; 2] = ["1970-01-01", "01/01/1970"];
 /// Minimum share of distinct values in a column that identifies adverts.
 pub(super) const DISTINCT_MIN: f64 = 0.95;
 /// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
@@ -664,10 +666,25 @@ impl Sampled<'_> {
         first.as_str().filter(|_| is_usual).map(str::to_owned)
     }
 
+    /// Returns the number of rows whose date is the first day of 1970, which stands for no date.
+    fn zero_dates(&self, column: &ColumnProfile) -> usize {
+        let Ok(path) = RowPath::parse(&column.path) else {
+            return 0;
+        };
+        let is_zero = |value: &Value| {
+            let text = value.as_str().unwrap_or_default().trim();
+            ZERO_DATES.iter().any(|zero| text.starts_with(zero))
+        };
+        let rows = self.rows.iter();
+        rows.filter(|row| path.find(row).iter().any(|(_, value)| is_zero(value)))
+            .count()
+    }
+
     /// Drafts a date or time, in the format that reads the most values, the first one of several.
     fn date(&self, field: &'static str) -> Option<Draft> {
         let columns = self.of(field);
         let column = *columns.first()?;
+        let filled = column.filled.saturating_sub(self.zero_dates(column));
         let formats = [
             None,
             Some("%d/%m/%Y"),
@@ -682,7 +699,7 @@ impl Sampled<'_> {
                 None => draft,
                 Some(format) => draft.with("format", format),
             };
-            draft.tried(self.rows, column.filled, 1.0)
+            draft.tried(self.rows, filled, 1.0)
         });
         let drafts: Vec<Draft> = drafts.collect();
         let best = drafts.iter().map(|draft| draft.read).max()?;

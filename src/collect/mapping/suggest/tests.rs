@@ -796,6 +796,19 @@ fn a_column_named_after_several_values_gives_each_of_them() {
 }
 
 #[test]
+fn the_first_day_of_1970_is_no_date() {
+    let (read, text) = suggested(
+        "chateaux",
+        "url;type;price;cp;publication_date
+         https://p.example/1;Château;797600;46600;1970-01-01T00:00:00.000Z
+         https://p.example/2;Château;320000;19500;1970-01-01T00:00:00.000Z
+         https://p.example/3;Château;450000;19500;2023-08-27T12:12:08.977Z",
+    );
+    let dates = json!([null, null, "2023-08-27T12:12:08.977Z"]);
+    assert_eq!(json!(all(&read, "/firstSeenAt")), dates, "{text}");
+}
+
+#[test]
 fn a_column_of_storeys_is_known_by_its_values_and_its_digits_are_no_number_of_storeys() {
     let (read, text) = suggested(
         "agence",
