@@ -1,7 +1,7 @@
 //! Drafts the rules that a suggestion tries for each field, in the order in which they are written.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::texts::holds_details;
 use super::units::{
     NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
 };
-use toise_contract::columns::{IDENTIFIER, OFFER, PLACE, REFERENCE, folded};
+use toise_contract::columns::{CITY, IDENTIFIER, OFFER, PLACE, POSTAL_CODE, REFERENCE, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::names_class;
@@ -37,6 +37,8 @@ const QUARTER: &str =
 pub(super) const FLOOR: &str = "habitation.floor";
 /// The field of the area.
 pub(super) const SURFACE: &str = "habitation.surface.total";
+/// The field of the number of rooms.
+const ROOMS: &str = "habitation.roomCount";
 /// The field of the plot.
 const LAND: &str = "land.surface";
 /// Pattern of a cell with two areas: `86 m² (165 m²)`.
@@ -135,6 +137,8 @@ const CLASSED_MIN: f64 = 0.5;
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
+/// Minimum number of fields that must differ between two rows with the same identifier to refuse its column.
+const COMPARED_FIELDS_MIN: usize = 2;
 /// Beginnings of the dates that programs write for an empty value.
 const ZERO_DATES: [&str; 2] = ["1970-01-01", "01/01/1970"];
 /// Minimum share of distinct values in a column that identifies adverts.
@@ -488,6 +492,7 @@ impl Sampled<'_> {
         let mut identifiers = identifiers.filter(|column| {
             self.share(column.filled) >= DISTINCT_MIN
                 && column.distinct as f64 >= DISTINCT_MIN * column.filled as f64
+                && !self.names_different_homes(column)
         });
         let draft = match identifiers.next() {
             Some(column) => Draft::new("url")
@@ -506,6 +511,34 @@ impl Sampled<'_> {
         };
         drafts.push(draft.tried(self.rows, 0, 1.0));
         drafts
+    }
+
+    /// Returns whether two rows with the same value in a column are about different homes: their towns, rooms and titles
+    /// all differ. Two agencies may use the same reference.
+    fn names_different_homes(&self, column: &ColumnProfile) -> bool {
+        let path = |column: &ColumnProfile| RowPath::parse(&column.path).ok();
+        let Some(key) = path(column) else {
+            return false;
+        };
+        let fields: [&[&str]; 3] = [&[POSTAL_CODE, CITY], &[ROOMS], &[TITLE]];
+        let paths = fields.iter().filter_map(|fields| {
+            let mut columns = fields.iter().flat_map(|field| self.of(field));
+            columns.next().and_then(path)
+        });
+        let paths: Vec<RowPath> = paths.collect();
+        if paths.len() < COMPARED_FIELDS_MIN {
+            return false;
+        }
+        let differ = |one: &Row, other: &Row| {
+            paths.iter().all(|path| {
+                let (one, other) = (cell_text(one, path), cell_text(other, path));
+                one.is_some() && other.is_some() && one != other
+            })
+        };
+        let mut first: HashMap<String, &Row> = HashMap::new();
+        self.rows.iter().any(|row| {
+            cell_text(row, &key).is_some_and(|key| differ(first.entry(key).or_insert(row), row))
+        })
     }
 
     /// Drafts the class, from a column of kinds, then from the words of title, address and description.
@@ -752,6 +785,16 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
         format!("The median price is {median:.0} €.")
     };
     vec![draft(offer, confidence, reason)]
+}
+
+/// Returns the text or number in the cell at a path; `None` if it has neither.
+fn cell_text(row: &Row, path: &RowPath) -> Option<String> {
+    let (_, value) = path.find(row).into_iter().next()?;
+    match value.as_ref() {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }
 
 /// Returns whether the name of a column joins the names of several values, one of which is a field of texts:

@@ -796,6 +796,23 @@ fn a_column_named_after_several_values_gives_each_of_them() {
 }
 
 #[test]
+fn a_reference_that_two_agencies_use_identifies_no_advert() {
+    let csv = |last: &str| {
+        let row = |row| format!("R{row};Château;{row};Château {row} à vendre;797600;46{row}");
+        let mut lines = vec!["reference;type;rooms;title;price;cp".to_owned()];
+        lines.extend((100..140).map(row));
+        lines.push(last.to_owned());
+        lines.join("\n")
+    };
+    let other = "R100;Château;26;Château avec dépendances;1740000;11000";
+    let (read, text) = suggested("chateaux", &csv(other));
+    assert_ne!(read[0]["url"], read[40]["url"], "{text}");
+    let cheaper = "R100;Château;100;Château 100 à vendre;740000;46100";
+    let (read, text) = suggested("chateaux", &csv(cheaper));
+    assert_eq!(read[0]["url"], read[40]["url"], "{text}");
+}
+
+#[test]
 fn the_first_day_of_1970_is_no_date() {
     let (read, text) = suggested(
         "chateaux",
