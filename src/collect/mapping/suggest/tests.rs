@@ -707,6 +707,41 @@ fn the_town_keeps_its_arrondissement_and_loses_codes_and_punctuation() {
 }
 
 #[test]
+fn a_quarter_after_an_arrondissement_is_no_part_of_the_town() {
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;Type;Prix;Lieu
+         A1;Appartement;960;Lyon 3E
+         A2;Appartement;1 310;Lyon 2E - Presqu’île
+         A3;Appartement;2 575;Lyon 6E (69006)",
+    );
+    let towns = [3, 2, 6].map(|number| format!("Lyon {number}e Arrondissement"));
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;Type;Prix;ville
+         A1;Appartement;960;Lyon 3E
+         A2;Appartement;1 310;Lyon 2E - Presqu’île
+         A3;Appartement;2 575;Lyon 6E (69006)",
+    );
+    let towns = ["Lyon 3E", "Lyon 2E", "Lyon 6E"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+}
+
+#[test]
+fn the_town_between_dashes_in_a_title_fills_rows_without_one() {
+    let (read, text) = suggested(
+        "bordeaux",
+        "Réf;title;Prix;ville
+         A1;Appartement à vendre - Bordeaux - 328 000 € - 3 pièces;328000;Bordeaux (33000)
+         A2;Duplex à vendre - neuf - Bordeaux - 367 000 € - 4 pièces;367000;
+         A3;Appartement à vendre - neuf - Mérignac - 232 000 € - 2 pièces;232000;Mérignac (33700)",
+    );
+    let towns = ["Bordeaux", "Bordeaux", "Mérignac"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+}
+
+#[test]
 fn surface_and_rooms_are_read_from_titles_and_details_if_no_column_has_them() {
     let (read, text) = suggested(
         "agence",
