@@ -180,6 +180,10 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .iter()
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
+    for field in [ROOMS, "habitation.bedroomCount"] {
+        let twins = file.twins(field, &drafts);
+        drafts.extend(twins);
+    }
     let storey = file.storey_by_values(&drafts);
     drafts.extend(storey);
     file.check_total_floors(&mut drafts);
@@ -283,6 +287,29 @@ impl Sampled<'_> {
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
+    }
+
+    /// Drafts further columns of counts whose names are the singular or plural of the first: portals write `Pièce` before
+    /// 1 and `Pièces` before other numbers.
+    fn twins(&self, field: &'static str, drafts: &[Draft]) -> Vec<Draft> {
+        let sure = drafts.iter();
+        let sure = sure.filter(|draft| draft.field == field && draft.is_sure());
+        let mut found: Vec<Draft> = sure.cloned().collect();
+        let sure_count = found.len();
+        let singular = |name: &str| folded(name).trim_end_matches('s').to_owned();
+        let Some(name) = found
+            .first()
+            .and_then(|draft| draft.columns.first())
+            .cloned()
+        else {
+            return Vec::new();
+        };
+        for column in self.of(field) {
+            if column.path != name && singular(&column.path) == singular(&name) {
+                self.push_if_it_adds(self.of_column(field, None, column, 1.0), &mut found);
+            }
+        }
+        found.split_off(sure_count)
     }
 
     /// Drafts the classes of a column that holds only the numbers 1 to 7, 1 for A. The rule is not sure if few different

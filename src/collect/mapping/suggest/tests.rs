@@ -848,6 +848,21 @@ fn a_reference_that_two_agencies_use_identifies_no_advert() {
 }
 
 #[test]
+fn a_count_under_a_singular_and_a_plural_name_is_one_count() {
+    let (read, text) = suggested(
+        "rennes",
+        "Réf;Type;Loyer;cp;Pièces;Pièce;Chambre;Chambres
+         A1;Appartement;278;35000;;1;;
+         A2;Appartement;760;35000;4;;;3
+         A3;Appartement;520;35000;2;;1;",
+    );
+    let rooms = all(&read, "/habitation/roomCount");
+    assert_eq!(json!(rooms), json!([1.0, 4.0, 2.0]), "{text}");
+    let bedrooms = all(&read, "/habitation/bedroomCount");
+    assert_eq!(json!(bedrooms), json!([null, 3.0, 1.0]), "{text}");
+}
+
+#[test]
 fn the_first_day_of_1970_is_no_date() {
     let (read, text) = suggested(
         "chateaux",
