@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::super::row::{Row, RowPath};
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
-use super::texts::holds_details;
 use super::units::{
     NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
 };
@@ -21,7 +20,7 @@ use toise_page::french::energy;
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
 /// The field of the title.
-const TITLE: &str = "title";
+pub(super) const TITLE: &str = "title";
 /// The field of the class.
 const CLASS: &str = "type";
 /// The field of a quarter.
@@ -44,7 +43,7 @@ const LAND: &str = "land.surface";
 /// Pattern of a cell with two areas: `86 m² (165 m²)`.
 const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\)?\s*$";
 /// The class of flats.
-const FLAT: &str = "CLASS_FLAT";
+pub(super) const FLAT: &str = "CLASS_FLAT";
 /// The class of houses.
 const HOUSE: &str = "CLASS_HOUSE";
 /// Offers that rows may have without saying so.
@@ -411,37 +410,6 @@ impl Sampled<'_> {
                     .into();
         }
         draft
-    }
-
-    /// Drafts the storey from titles, details and the description, if no column has it. The text about a house names the
-    /// storeys of its rooms.
-    fn storeys_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
-        if is_sure(drafts, FLOOR) {
-            return Vec::new();
-        }
-        let details = self.columns.iter().filter(|column| {
-            let is_free = column.meaning.is_none() && column.is_nameable && !column.is_files;
-            is_free && holds_details(column)
-        });
-        let texts = self.of("description").into_iter().take(1);
-        let texts = self.of(TITLE).into_iter().chain(details).chain(texts);
-        let mut found: Vec<Draft> = Vec::new();
-        for column in texts {
-            let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
-            let mut draft = draft
-                .tried(self.rows, column.filled, 1.0)
-                .because("For texts that name one storey.");
-            let is_known = found.iter().any(|known| known.columns == draft.columns);
-            if draft.read == 0 || is_known {
-                continue;
-            }
-            draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
-            if is_sure(drafts, "type") {
-                draft = draft.with("when", &format!("type={FLAT}"));
-            }
-            found.push(draft);
-        }
-        found
     }
 
     /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
