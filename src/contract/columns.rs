@@ -81,7 +81,8 @@ const MEANINGS: &[(&str, &str)] = &[
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
         nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
-        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch"),
+        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch \
+        chambre"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
     ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor etage_n \
@@ -91,13 +92,15 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.propertyCondition.constructionYear", "annee_construction annee_de_construction building_year construction_year year_built build_year"),
     ("habitation.climate.epcEnergy", "dpe classe_energie classe_dpe dpe_classe lettre_dpe etiquette_dpe epc epc_energy energy_class \
         energy_rate energy_rating energy_label classe_energetique cat_energie categorie_energie dpe_classe_active dpe_letter \
-        dpe_lettre dpe_etiquette_conso etiquette_conso dpe_etiquette_energie etiquette_energie"),
+        dpe_lettre dpe_etiquette_conso etiquette_conso dpe_etiquette_energie etiquette_energie \
+        label_eco label_energie etiquette_eco"),
     ("habitation.climate.epcClimate", "ges classe_ges ges_classe lettre_ges etiquette_ges gaz_effet_serre epc_climate climate_class \
         greenhouse_rate ghg_class ghg ges_lit ges_classe_active ges_letter ges_lettre \
         dpe_etiquette_ges"),
     ("habitation.climate.epcEnergyScore", "consommation_energie dpe_valeur valeur_dpe energy_value energy_consumption epc_energy_score \
-        dpe_valeur_conso valeur_conso"),
-    ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score dpe_valeur_ges"),
+        dpe_valeur_conso valeur_conso kwh_m2_an kwhep_m2_an"),
+    ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score dpe_valeur_ges kgco2_m2_an \
+        kgeqco2_m2_an"),
     ("habitation.characteristics.hasLift", "ascenseur elevator lift has_lift has_elevator"),
     ("habitation.characteristics.hasBalcony", "balcon balcony has_balcony"),
     ("habitation.characteristics.hasTerrace", "terrasse terrace has_terrace"),
@@ -142,7 +145,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("firstSeenAt", "date_publication date_annonce publication_date first_publication_date published_at date_parution \
         first_seen_at date_pub"),
     ("lastSeenAt", "date_scrape date_scraped date_scraping date_crawl date_extraction scraped_at scrape_date scraping_date crawl_date \
-        collected_at extraction_date last_seen_at insert_time"),
+        collected_at extraction_date last_seen_at insert_time derniere_vue date_derniere_vue vu_le last_seen last_seen_date \
+        dernier_scan date_dernier_scan last_scan last_scan_date"),
 ];
 
 /// Maximum words of a unit at the end of a name: `en m²`.
@@ -448,6 +452,12 @@ mod tests {
             ("Nb ch.", "habitation.bedroomCount"),
             ("conseiller_nom_complet", "seller.name"),
             ("agent_name", "seller.name"),
+            ("Chambre", "habitation.bedroomCount"),
+            ("label_eco", "habitation.climate.epcEnergy"),
+            ("kWh/m² .an", "habitation.climate.epcEnergyScore"),
+            ("kgCO2/m² .an", "habitation.climate.epcClimateScore"),
+            ("DerniereVue", "lastSeenAt"),
+            ("date_dernier_scan", "lastSeenAt"),
         ] {
             let found = meaning(name).map(|meaning| meaning.field);
             assert_eq!(found, Some(field), "{name}");

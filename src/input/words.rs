@@ -81,7 +81,10 @@ pub const CLASS_PHRASES: [([&str; 2], AssetClass); 7] = [
     (["institut", "beaute"], AssetClass::Shop),
 ];
 /// Words that name a class in a cell of classes, but may mean something else in a longer text.
-const CELL_WORDS: [(&str, AssetClass); 12] = [
+const CELL_WORDS: [(&str, AssetClass); 14] = [
+    // In a text, the whole home may be offered to people who share it: `idéal colocation`.
+    ("colocation", AssetClass::Room),
+    ("colocations", AssetClass::Room),
     ("app", AssetClass::Flat),
     ("appt", AssetClass::Flat),
     ("appts", AssetClass::Flat),
@@ -382,6 +385,7 @@ mod tests {
             (AssetClass::Land, "Terrain à bâtir"),
             (AssetClass::Parking, "parking|Box fermé|garage"),
             (AssetClass::Building, "Immeuble de rapport"),
+            (AssetClass::Room, "Colocation|Colocation à louer|Chambre"),
         ] {
             for cell in cells.split('|') {
                 assert_eq!(asset_class(cell), Some(class), "{cell}");

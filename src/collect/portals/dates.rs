@@ -22,6 +22,9 @@ const USUAL: [&str; 8] = [
     "%d/%m/%Y à %H:%M",
     "%d/%m/%Y à %Hh%M",
 ];
+/// Seconds of a day. A moment within a day of the start of 1970 is an empty value that a program wrote as 0, in some
+/// time zone.
+const DAY_S: i64 = 86_400;
 /// First year of dates in the usual formats: two digits of a year name two centuries.
 const YEAR_MIN: i32 = 1_000;
 
@@ -56,7 +59,7 @@ pub(super) fn is_format(format: &str) -> bool {
 }
 
 /// Returns the date or time in a text, as the contract writes it; a time without an offset is UTC. If `formats` is
-/// empty, the usual formats are tried.
+/// empty, the usual formats are tried. `None` for 1 January 1970, which stands for no date.
 pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
     let text = text.trim();
     let moment = match formats {
@@ -69,6 +72,7 @@ pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
             .filter(|moment| moment.get().year() >= YEAR_MIN),
         formats => formats.iter().find_map(|format| by_format(text, format)),
     };
+    let moment = moment.filter(|moment| moment.get().timestamp().abs() >= DAY_S);
     moment.map(|moment| moment.to_string())
 }
 
@@ -149,7 +153,17 @@ mod tests {
             assert_eq!(read(text, &[]).as_deref(), Some(time), "{text}");
         }
         for text in [
-            "", "hier", "03/2026", "31/02/2026", "12", "07/03/26", "07/03/26 18:30", "7 mars 26",
+            "1970-01-01T00:00:00.000Z",
+            "01/01/1970",
+            "1970-01-01 01:00:00",
+            "",
+            "hier",
+            "03/2026",
+            "31/02/2026",
+            "12",
+            "07/03/26",
+            "07/03/26 18:30",
+            "7 mars 26",
         ] {
             assert_eq!(read(text, &[]), None, "{text}");
         }
@@ -160,6 +174,7 @@ mod tests {
         let formats = ["%m/%d/%Y".to_owned()];
         assert_eq!(read("03/07/2026", &formats).as_deref(), Some(DAY));
         assert_eq!(read("2026-03-07", &formats), None);
+        assert_eq!(read("0", &["unix".to_owned()]), None);
         assert!(["%d/%m/%Y", "unix"].into_iter().all(is_format));
         assert!(!["dd/mm", "%Q"].into_iter().any(is_format));
     }

@@ -128,6 +128,21 @@ fn a_bouquet_alone_is_a_price() {
 }
 
 #[test]
+fn a_discount_next_to_a_price_is_no_price() {
+    let price = |text: &str| cell("currentPrice.value", text);
+    for text in [
+        "1 040 €\n-4%",
+        "1 040 € -4,5 %",
+        "-4% 1 040 €",
+        "1 040 € −4%",
+    ] {
+        assert_eq!(price(text), Some(1_040.0), "{text}");
+    }
+    assert_eq!(price("1 040 € -4% 1 083 €"), None);
+    assert_eq!(price("-4%"), None);
+}
+
+#[test]
 fn a_yearly_or_weekly_rent_and_a_range_are_no_price() {
     let price = |text: &str| cell("currentPrice.value", text);
     for text in [

@@ -1,5 +1,7 @@
 //! Parses texts that hold a single value: a list, a position or a number. Also detects amounts that are not a price.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use toise_input::number::{self, LoneSeparator};
 use toise_page::french;
@@ -64,6 +66,22 @@ pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
 /// unless `decimal` names the other sign.
 pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     number::read(text, separator(decimal).unwrap_or(LoneSeparator::Decimals))
+}
+
+/// Returns a text without the discount that portals show next to a price: `1 040 € -4%`.
+pub(super) fn without_discount(text: &str) -> Cow<'_, str> {
+    let Some((before, after)) = text.split_once('%') else {
+        return Cow::Borrowed(text);
+    };
+    let with_number = before.trim_end();
+    let is_of_number = |sign: char| sign.is_ascii_digit() || matches!(sign, '.' | ',');
+    let sign = with_number.trim_end_matches(is_of_number);
+    match sign.strip_suffix(['-', '−', '–']) {
+        Some(price) if sign.len() < with_number.len() => {
+            Cow::Owned(format!("{price} {after}").trim().to_owned())
+        }
+        _ => Cow::Borrowed(text),
+    }
 }
 
 /// Returns whether a text that is not one number has no single price. It gives an annuity, or it has no words and so

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use super::dates;
 
-use super::texts::{addresses, has_no_single_price, list, pair, plain_number, separator};
+use super::texts::{
+    addresses, has_no_single_price, list, pair, plain_number, separator, without_discount,
+};
 use toise_contract::listings::advert_field::{AdvertField, AdvertFieldKind};
 use toise_contract::listings::medias::IMAGES;
 use toise_input::number::{self, LoneSeparator};
@@ -506,8 +508,9 @@ impl ValueRule {
                 cleaned(&read)
             }
             ValueFormat::Amount => {
-                let amount = quantity::euros(text, separator(self.decimal));
-                scaled(amount.or_else(|| self.amount_with_words(text)))
+                let text = without_discount(text);
+                let amount = quantity::euros(&text, separator(self.decimal));
+                scaled(amount.or_else(|| self.amount_with_words(&text)))
             }
             ValueFormat::Area => {
                 let lone = separator(self.decimal).or(self.lone);

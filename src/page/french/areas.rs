@@ -1,7 +1,9 @@
 //! Reads areas in French text: those of the dwelling and the land, but not those of rooms, terraces and cellars.
 
 use super::counts::is_any;
+use super::kinds::class;
 use super::tokens::Token;
+use toise_input::words::{AssetClass, DWELLING_WORDS, is_room_count};
 
 /// Square metres per hectare.
 const HECTARE: f64 = 10_000.0;
@@ -117,10 +119,39 @@ fn area_owner(tokens: &[Token], place: usize, after: usize) -> AreaOwner {
         Some("piece") if its_count.is_some_and(|count| count.number().is_some()) => {
             AreaOwner::Dwelling
         }
+        Some("chambre" | "chambres") if is_after_count_of_bedrooms(&tokens[..place]) => {
+            AreaOwner::Dwelling
+        }
+        Some("chambre") if is_of_offered_room(tokens, place) => AreaOwner::Dwelling,
         Some(word) if LAND_WORDS.contains(&word) => AreaOwner::Land,
         Some(word) if OTHER_WORDS.contains(&word) => AreaOwner::Other,
         _ => AreaOwner::Dwelling,
     }
+}
+
+/// Returns whether an area is that of a room that is offered by itself: `Chambre 12 m² Lyon 8`. The text then has no
+/// other area.
+fn is_of_offered_room(tokens: &[Token], place: usize) -> bool {
+    let is_next = place
+        .checked_sub(1)
+        .is_some_and(|before| tokens[before].is("chambre"));
+    let areas = tokens.iter().filter(|token| token.is("m2")).count();
+    is_next && areas == 1 && class(tokens) == Some(AssetClass::Room.as_str())
+}
+
+/// Returns whether the tokens before an area count the bedrooms of a home: `2 pièces 1 chambre 55 m²`, `Maison 4
+/// chambres - 90 m²`. In `2 chambres de 12 m²` and `séjour, 1 chambre 12 m²`, the area is that of a bedroom.
+fn is_after_count_of_bedrooms(before: &[Token]) -> bool {
+    let is_separator = |token: &&Token| matches!(token, Token::Sign('-' | '–' | ',' | '|' | '/'));
+    let mut words = before.iter().rev().filter(|token| !is_separator(token));
+    let has_count = is_any(words.next(), &["chambre", "chambres"])
+        && words.next().is_some_and(|count| count.number().is_some());
+    let home = words.next().and_then(Token::word);
+    has_count
+        && home.is_some_and(|word| {
+            let is_dwelling = DWELLING_WORDS.iter().any(|(name, _)| *name == word);
+            is_dwelling || is_room_count(word) || ["piece", "pieces", "pcs", "p"].contains(&word)
+        })
 }
 
 #[cfg(test)]
@@ -161,6 +192,16 @@ mod tests {
             ("propriété de 1,5 ha", (None, Some(15_000.0))),
             ("Appartement 1 pièce 30 m²", (Some(30.0), None)),
             ("Studio 1 pièce - 27,12 m²", (Some(27.12), None)),
+            ("2 pièces 1 chambre 55 m²", (Some(55.0), None)),
+            ("5 pièces - 4 chambres - 140 m²", (Some(140.0), None)),
+            ("T3 2 chambres 61,5 m²", (Some(61.5), None)),
+            ("Maison 4 chambres 110 m²", (Some(110.0), None)),
+            ("Maison comprenant 2 chambres 12 m²", (None, None)),
+            ("3 pièces, 2 chambres de 12 m²", (None, None)),
+            ("Chambre 12 m2 Lyon 8", (Some(12.0), None)),
+            ("Chambre 12 m², séjour 20 m²", (None, None)),
+            ("Chambre 12 m² dans appartement", (Some(12.0), None)),
+            ("Appartement, chambre 12 m²", (None, None)),
             ("12 m² de terrasse", (None, None)),
             ("5 800 €/m²", (None, None)),
             ("avec une pièce de 30 m²", (None, None)),

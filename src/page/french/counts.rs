@@ -60,7 +60,7 @@ pub fn count_of(tokens: &[Token], names: &[&str]) -> Option<u32> {
         [Token::Number(..), Token::Break, name, ..] if name.is_any(&COUNTED_ROOMS)
     );
     let before = (1..tokens.len())
-        .filter(|place| tokens[*place].is_any(names))
+        .filter(|place| tokens[*place].is_any(names) && !is_open_ended(&tokens[*place + 1..]))
         .find_map(|place| {
             let value = match &tokens[..place] {
                 [.., value, Token::Break] if is_above => Some(value),
@@ -94,16 +94,31 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
     count_of(tokens, &["pieces", "piece", "pcs", "p"]).or_else(|| {
         tokens
             .iter()
-            .filter_map(Token::word)
-            .find_map(|word| match word {
+            .enumerate()
+            .find_map(|(place, token)| match token.word()? {
                 "studio" | "studette" => Some(1),
-                _ => word
+                word => word
                     .strip_prefix(['t', 'f'])?
-                    .parse()
+                    .parse::<u32>()
                     .ok()
-                    .filter(|rooms| (1..=12).contains(rooms)),
+                    .filter(|rooms| (1..=12).contains(rooms))
+                    .filter(|_| !is_open_ended(&tokens[place + 1..])),
             })
     })
+}
+
+/// Returns whether the tokens after a count make it a minimum: `T4+`, `4 pièces et plus`, but not `T4 + garage` or
+/// `4 pièces et plus de 80 m²`.
+fn is_open_ended(after: &[Token]) -> bool {
+    match after {
+        [Token::Sign('+'), rest @ ..] => {
+            !matches!(rest.first(), Some(Token::Word(_) | Token::Number(..)))
+        }
+        [joint, plus, rest @ ..] if joint.is_any(&["et", "ou"]) && plus.is("plus") => {
+            !is_any(rest.first(), &["de", "d", "D", "des"])
+        }
+        _ => false,
+    }
 }
 
 /// Returns the number of bathrooms: `2 salles de bains`, otherwise `2 salles d'eau`.
@@ -270,6 +285,12 @@ mod tests {
         }
         assert_eq!(rooms(&tokens("Studio de 20 m²")), Some(1));
         assert_eq!(rooms(&tokens("Pièces 65 m² et 1 200 € ")), None);
+        for text in ["Grand (T4+)", "T4 et plus", "4 pièces et plus", "T4 +"] {
+            assert_eq!(rooms(&tokens(text)), None, "{text}");
+        }
+        for text in ["T4 + garage", "4 pièces et plus de 80 m²"] {
+            assert_eq!(rooms(&tokens(text)), Some(4), "{text}");
+        }
         for (text, pieces, chambres) in [
             ("2\nchambres", None, Some(2)),
             ("3\npièces\n2\nchambres", Some(3), Some(2)),

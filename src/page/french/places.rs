@@ -59,7 +59,14 @@ pub fn place(tokens: &[Token]) -> Option<TextPlace> {
     let found = |read: fn(&[Token], usize) -> Option<TextPlace>| {
         (0..tokens.len()).find_map(|place| read(tokens, place))
     };
-    found(with_postal_code)
+    let mut coded = found(with_postal_code);
+    if let Some(place) = coded.as_mut().filter(|place| place.city.is_none()) {
+        // In `Lyon 6e (69006)`, the number stands between the name and the code.
+        let numbered = found(arrondissement);
+        let same = numbered.filter(|numbered| numbered.postal_code == place.postal_code);
+        place.city = same.and_then(|numbered| numbered.city);
+    }
+    coded
         .or_else(|| found(arrondissement))
         .or_else(|| found(with_department))
 }
@@ -245,6 +252,8 @@ mod tests {
             ("Marseille 13 (13001)", "no code Marseille"),
             ("Paris 11e arrondissement, 75012 Paris", "no code Paris"),
             ("Paris 16e (75116)", "75116 no town"),
+            ("Lyon 6E (69006)", "69006 Lyon 6e Arrondissement"),
+            ("Lyon 2E - Presqu’île", "69002 Lyon 2e Arrondissement"),
             ("Paris 11e, 75011 Paris", "75011 Paris 11e Arrondissement"),
         ] {
             let found = place(&tokens(text)).unwrap_or_else(|| panic!("{text}"));

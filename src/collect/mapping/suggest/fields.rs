@@ -1,17 +1,17 @@
 //! Drafts the rules that a suggestion tries for each field, in the order in which they are written.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 
-use super::super::row::Row;
+use super::super::row::{Row, RowPath};
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::profile::ColumnProfile;
 use super::units::{
     NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
 };
-use toise_contract::columns::{IDENTIFIER, OFFER, folded};
+use toise_contract::columns::{CITY, IDENTIFIER, OFFER, PLACE, POSTAL_CODE, REFERENCE, folded};
 use toise_contract::listings::advert_field::AdvertField;
 use toise_input::number::{self, LoneSeparator};
 use toise_input::words::names_class;
@@ -20,9 +20,15 @@ use toise_page::french::energy;
 /// The field of a price or rent.
 const PRICE: &str = "currentPrice.value";
 /// The field of the title.
-const TITLE: &str = "title";
+pub(super) const TITLE: &str = "title";
+/// The field of the class.
+const CLASS: &str = "type";
 /// The field of a quarter.
 const DISTRICT: &str = "location.district";
+/// Words that link the parts of a column's name.
+const LINKS: [&str; 4] = ["et", "and", "ou", "de"];
+/// Meanings of columns that identify an advert, and so hold no text.
+const IDENTITIES: [&str; 3] = ["url", IDENTIFIER, REFERENCE];
 /// Pattern of a quarter, without the town and postal code after it: `Cap Brun , Toulon (83000)`.
 const QUARTER: &str =
     r"^(?:(.+?)\s*,[^,]*\((?:\d{2,5}|2[ABab])\)|(.*[^)\s]|.*\((?:\D|\d+\s*\D)[^)]*\)))\s*$";
@@ -30,12 +36,14 @@ const QUARTER: &str =
 pub(super) const FLOOR: &str = "habitation.floor";
 /// The field of the area.
 pub(super) const SURFACE: &str = "habitation.surface.total";
+/// The field of the number of rooms.
+const ROOMS: &str = "habitation.roomCount";
 /// The field of the plot.
 const LAND: &str = "land.surface";
 /// Pattern of a cell with two areas: `86 m² (165 m²)`.
 const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\)?\s*$";
 /// The class of flats.
-const FLAT: &str = "CLASS_FLAT";
+pub(super) const FLAT: &str = "CLASS_FLAT";
 /// The class of houses.
 const HOUSE: &str = "CLASS_HOUSE";
 /// Offers that rows may have without saying so.
@@ -122,12 +130,18 @@ const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RE
 \"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
 /// Factor for the confidence of a class that is read from a text.
 const WORTH_OF_TEXT: f64 = 0.9;
+/// Minimum share of rows whose class is read from a column of classes or a title, for a rule that rejects the others.
+const CLASSED_MIN: f64 = 0.5;
 /// Pattern of the path in a URL, whose words show class and offer.
 const URL_PATH: &str = r"^https?://[^/?#]+/([^?#]*)";
 /// Minimum share of rows that a further source of a field must read.
 pub(super) const FALLBACK_MIN: f64 = 0.3;
+/// Minimum number of fields that must differ between two rows with the same identifier to refuse its column.
+const COMPARED_FIELDS_MIN: usize = 2;
+/// Beginnings of the dates that programs write for an empty value.
+const ZERO_DATES: [&str; 2] = ["1970-01-01", "01/01/1970"];
 /// Minimum share of distinct values in a column that identifies adverts.
-const DISTINCT_MIN: f64 = 0.95;
+pub(super) const DISTINCT_MIN: f64 = 0.95;
 /// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
 /// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
@@ -165,11 +179,15 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
             .iter()
             .filter_map(|(field, reading)| file.plain(field, *reading)),
     );
+    for field in [ROOMS, "habitation.bedroomCount"] {
+        let twins = file.twins(field, &drafts);
+        drafts.extend(twins);
+    }
     let storey = file.storey_by_values(&drafts);
     drafts.extend(storey);
     file.check_total_floors(&mut drafts);
-    let storey = file.storey_in_text(&drafts);
-    drafts.extend(storey);
+    let storeys = file.storeys_in_texts(&drafts);
+    drafts.extend(storeys);
     let plot = file.second_area(&drafts);
     drafts.extend(plot);
     let price = drafts.iter().position(|draft| draft.field == PRICE);
@@ -192,7 +210,8 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
 
 impl Sampled<'_> {
     /// Returns the columns of a meaning, best rank first. Columns of titles that repeat more than others come last: they
-    /// hold kinds, such as `Appartement à louer`.
+    /// hold kinds, such as `Appartement à louer`. So do columns of classes most of whose values name no class. Without a
+    /// column of titles or places, those are returned that hold them with other values: `Titre_Lieu`.
     pub(super) fn of(&self, field: &str) -> Vec<&ColumnProfile> {
         let columns = self.columns.iter().filter(|column| column.means(field));
         let mut columns: Vec<_> = columns.collect();
@@ -201,6 +220,14 @@ impl Sampled<'_> {
             let distinct = columns.iter().map(|column| column.distinct);
             let most = distinct.max().unwrap_or_default() as f64;
             columns.sort_by_key(|column| (column.distinct as f64) < DISTINCT_MIN * most);
+        }
+        if field == CLASS {
+            // A column of room counts, `T2` or `Grand (T4+)`, says less than one of classes.
+            columns.sort_by_key(|column| 2 * classes_named(column) < column.samples.len());
+        }
+        if columns.is_empty() && [TITLE, PLACE].contains(&field) {
+            let joined = self.columns.iter();
+            columns.extend(joined.filter(|column| joins_text(column, field)));
         }
         columns
     }
@@ -259,6 +286,29 @@ impl Sampled<'_> {
         };
         let found = known.into_iter().next().or_else(by_part);
         found.filter(|draft| draft.read > 0)
+    }
+
+    /// Drafts further columns of counts whose names are the singular or plural of the first: portals write `Pièce` before
+    /// 1 and `Pièces` before other numbers.
+    fn twins(&self, field: &'static str, drafts: &[Draft]) -> Vec<Draft> {
+        let sure = drafts.iter();
+        let sure = sure.filter(|draft| draft.field == field && draft.is_sure());
+        let mut found: Vec<Draft> = sure.cloned().collect();
+        let sure_count = found.len();
+        let singular = |name: &str| folded(name).trim_end_matches('s').to_owned();
+        let Some(name) = found
+            .first()
+            .and_then(|draft| draft.columns.first())
+            .cloned()
+        else {
+            return Vec::new();
+        };
+        for column in self.of(field) {
+            if column.path != name && singular(&column.path) == singular(&name) {
+                self.push_if_it_adds(self.of_column(field, None, column, 1.0), &mut found);
+            }
+        }
+        found.split_off(sure_count)
     }
 
     /// Drafts the classes of a column that holds only the numbers 1 to 7, 1 for A. The rule is not sure if few different
@@ -362,24 +412,6 @@ impl Sampled<'_> {
         draft
     }
 
-    /// Drafts the storey from the description, if no column has it. The text about a house names the storeys of its rooms.
-    fn storey_in_text(&self, drafts: &[Draft]) -> Option<Draft> {
-        let texts = self.of("description");
-        let column = texts.first().filter(|_| !is_sure(drafts, FLOOR))?;
-        let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
-        let mut draft = draft
-            .tried(self.rows, column.filled, 1.0)
-            .because("For texts that name one storey.");
-        if draft.read == 0 {
-            return None;
-        }
-        draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
-        if is_sure(drafts, "type") {
-            draft = draft.with("when", &format!("type={FLAT}"));
-        }
-        Some(draft)
-    }
-
     /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
     fn second_area(&self, drafts: &[Draft]) -> Option<Draft> {
         if is_sure(drafts, LAND) {
@@ -451,10 +483,11 @@ impl Sampled<'_> {
                 return drafts;
             }
         }
-        let identifiers = self.of(IDENTIFIER).into_iter().chain(self.of("reference"));
+        let identifiers = self.of(IDENTIFIER).into_iter().chain(self.of(REFERENCE));
         let mut identifiers = identifiers.filter(|column| {
             self.share(column.filled) >= DISTINCT_MIN
                 && column.distinct as f64 >= DISTINCT_MIN * column.filled as f64
+                && !self.names_different_homes(column)
         });
         let draft = match identifiers.next() {
             Some(column) => Draft::new("url")
@@ -475,28 +508,66 @@ impl Sampled<'_> {
         drafts
     }
 
+    /// Returns whether two rows with the same value in a column are about different homes: their towns, rooms and titles
+    /// all differ. Two agencies may use the same reference.
+    fn names_different_homes(&self, column: &ColumnProfile) -> bool {
+        let path = |column: &ColumnProfile| RowPath::parse(&column.path).ok();
+        let Some(key) = path(column) else {
+            return false;
+        };
+        let fields: [&[&str]; 3] = [&[POSTAL_CODE, CITY], &[ROOMS], &[TITLE]];
+        let paths = fields.iter().filter_map(|fields| {
+            let mut columns = fields.iter().flat_map(|field| self.of(field));
+            columns.next().and_then(path)
+        });
+        let paths: Vec<RowPath> = paths.collect();
+        if paths.len() < COMPARED_FIELDS_MIN {
+            return false;
+        }
+        let differ = |one: &Row, other: &Row| {
+            paths.iter().all(|path| {
+                let (one, other) = (cell_text(one, path), cell_text(other, path));
+                one.is_some() && other.is_some() && one != other
+            })
+        };
+        let mut first: HashMap<String, &Row> = HashMap::new();
+        self.rows.iter().any(|row| {
+            cell_text(row, &key).is_some_and(|key| differ(first.entry(key).or_insert(row), row))
+        })
+    }
+
     /// Drafts the class, from a column of kinds, then from the words of title, address and description.
     fn class(&self) -> Vec<Draft> {
         let kinds = self.kinds();
         let mut drafts = self.by_words("type", CLASSES, &[kinds, "title", "url", "description"]);
         let covered = covered(&drafts, self.rows);
         let cells = self.of(kinds);
+        let titles = self.of(TITLE);
+        let is_of = |draft: &Draft, columns: &[&ColumnProfile]| {
+            let mut columns = columns.iter();
+            columns.any(|column| draft.columns == [column.path.as_str()])
+        };
         for draft in &mut drafts {
             // The drafts are judged together: if they cover nearly all rows, the remaining rows are taken to be of
             // another class. A text is less certain than a column of classes.
-            let is_cell = cells
-                .iter()
-                .any(|column| draft.columns == [column.path.as_str()]);
+            let is_cell = is_of(draft, &cells);
             let worth = if is_cell { 1.0 } else { WORTH_OF_TEXT };
             let judged = draft.confidence.max(covered);
-            let least = if judged >= CONFIDENCE_MIN {
+            // One unknown word in many rows must not cost the rows whose class is known.
+            let is_partial = covered < CONFIDENCE_MIN
+                && covered >= CLASSED_MIN
+                && (is_cell || is_of(draft, &titles));
+            if is_partial {
+                draft.reason = "Rows that name no known class are rejected.".into();
+            }
+            let least = if is_partial || judged >= CONFIDENCE_MIN {
                 CONFIDENCE_MIN
             } else {
                 0.0
             };
             draft.confidence = (worth * judged).max(least);
         }
-        if drafts.iter().any(Draft::is_sure) {
+        if covered >= CONFIDENCE_MIN && drafts.iter().any(Draft::is_sure) {
             let other = Draft::new("type").with("value", "CLASS_OTHER");
             let other = other.because("For rows that give no other class.");
             drafts.push(other.tried(self.rows, 0, 1.0));
@@ -509,12 +580,14 @@ impl Sampled<'_> {
     fn kinds(&self) -> &'static str {
         let classes = |meaning: &str| {
             let columns = self.of(meaning);
-            columns.first().map_or(0, |column| {
-                let values = column.samples.iter();
-                values.filter(|value| names_class(value)).count()
-            })
+            columns.first().map_or(0, |column| classes_named(column))
         };
-        if classes(OFFER) > classes("type") {
+        // Of the offers `Location` and `Colocation`, one names a class.
+        let columns = self.of(OFFER);
+        let has_classes = columns
+            .first()
+            .is_some_and(|column| 2 * classes_named(column) > column.samples.len());
+        if has_classes && classes(OFFER) > classes("type") {
             OFFER
         } else {
             "type"
@@ -621,10 +694,25 @@ impl Sampled<'_> {
         first.as_str().filter(|_| is_usual).map(str::to_owned)
     }
 
+    /// Returns the number of rows whose date is the first day of 1970, which stands for no date.
+    fn zero_dates(&self, column: &ColumnProfile) -> usize {
+        let Ok(path) = RowPath::parse(&column.path) else {
+            return 0;
+        };
+        let is_zero = |value: &Value| {
+            let text = value.as_str().unwrap_or_default().trim();
+            ZERO_DATES.iter().any(|zero| text.starts_with(zero))
+        };
+        let rows = self.rows.iter();
+        rows.filter(|row| path.find(row).iter().any(|(_, value)| is_zero(value)))
+            .count()
+    }
+
     /// Drafts a date or time, in the format that reads the most values, the first one of several.
     fn date(&self, field: &'static str) -> Option<Draft> {
         let columns = self.of(field);
         let column = *columns.first()?;
+        let filled = column.filled.saturating_sub(self.zero_dates(column));
         let formats = [
             None,
             Some("%d/%m/%Y"),
@@ -639,7 +727,7 @@ impl Sampled<'_> {
                 None => draft,
                 Some(format) => draft.with("format", format),
             };
-            draft.tried(self.rows, column.filled, 1.0)
+            draft.tried(self.rows, filled, 1.0)
         });
         let drafts: Vec<Draft> = drafts.collect();
         let best = drafts.iter().map(|draft| draft.read).max()?;
@@ -692,6 +780,39 @@ fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str,
         format!("The median price is {median:.0} €.")
     };
     vec![draft(offer, confidence, reason)]
+}
+
+/// Returns the text or number in the cell at a path; `None` if it has neither.
+fn cell_text(row: &Row, path: &RowPath) -> Option<String> {
+    let (_, value) = path.find(row).into_iter().next()?;
+    match value.as_ref() {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// Returns whether the name of a column joins the names of several values, one of which is a field of texts:
+/// `Titre_Lieu`, `Lieu_Surface`.
+fn joins_text(column: &ColumnProfile, field: &str) -> bool {
+    let words = column.path.split(|sign: char| !sign.is_alphanumeric());
+    let words = words.filter(|word| !word.is_empty() && !LINKS.contains(word));
+    let meanings = words.map(|word| {
+        let meaning = toise_contract::columns::advert_meaning(word)?;
+        (!IDENTITIES.contains(&meaning.field)).then_some(meaning.field)
+    });
+    let Some(fields) = meanings.collect::<Option<Vec<&str>>>() else {
+        return false;
+    };
+    let is_text = column.meaning.is_none() && !column.is_item && !column.is_files;
+    let is_given = column.is_nameable && column.filled > 0;
+    is_text && is_given && fields.len() > 1 && fields.contains(&field)
+}
+
+/// Returns the number of shown values of a column that name a class.
+fn classes_named(column: &ColumnProfile) -> usize {
+    let values = column.samples.iter();
+    values.filter(|value| names_class(value)).count()
 }
 
 /// Returns whether a sure rule gives a field.

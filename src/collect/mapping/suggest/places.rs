@@ -11,9 +11,11 @@ use toise_contract::columns::{
 };
 use toise_geo::communes;
 
-/// Pattern of a town's name with its arrondissement, without a postal code or department number before or after it and
-/// without punctuation at its end: `Paris-10e (75010)`, `paris-75`.
-const TOWN: &str = r"^(?:\d{5}[\s-]+)?(?:((?i:Paris|Lyon|Marseille)[ -](?:1\d|20|0?[1-9])[^\d(,]*?)(?:[\s-]*[(,].*|[\s-]+\d{2,5}.*)?[\s-]*|([^\d(,]*[^\d(,\s./:;|–—-])[\s./:;|–—-]*(?:[\d(,].*)?)$";
+/// Pattern of a town's name with its arrondissement, without a postal code or department number before or after it, a
+/// quarter after it and punctuation at its end: `Paris-10e (75010)`, `paris-75`, `Lyon 2e - Presqu'île`.
+const TOWN: &str = r"^(?:\d{5}[\s-]+)?(?:((?i:Paris|Lyon|Marseille)[ -](?:1\d|20|0?[1-9])[^\d(,]*?)(?:[\s-]*[(,].*|[\s-]+\d{2,5}.*|\s[–—-]\s.*)?[\s-]*|([^\d(,]*[^\d(,\s./:;|–—-])[\s./:;|–—-]*(?:[\d(,].*)?)$";
+/// Pattern of a town's name alone between dashes: `Appartement à vendre - Bordeaux - 328 000 €`.
+const TOWN_IN_TITLE: &str = r"\s[–—-]\s(\p{Lu}[\p{L}'’ -]*?)(?:\s[–—-]\s|$)";
 /// Pattern of a postal code in a location. In a title only a code in brackets counts, because prices have the same
 /// form.
 const POSTAL_CODE: &str = r"\b\d{5}\b";
@@ -75,6 +77,16 @@ impl Sampled<'_> {
             let draft = draft.with("pattern", TOWN);
             let mut draft = draft.tried(self.rows, column.filled, 1.0);
             draft.confidence = self.towns(&draft) as f64 / column.filled.max(1) as f64;
+            if draft.is_sure() {
+                self.push_if_it_adds(draft, &mut cities);
+            }
+        }
+        // A part of a title may be anything, so nearly all parts must be towns.
+        for column in &titles {
+            let draft = Draft::new("location.city").from(&[&column.path]);
+            let draft = draft.with("pattern", TOWN_IN_TITLE);
+            let mut draft = draft.tried(self.rows, 0, 1.0);
+            draft.confidence = self.towns(&draft) as f64 / draft.read.max(1) as f64;
             if draft.is_sure() {
                 self.push_if_it_adds(draft, &mut cities);
             }

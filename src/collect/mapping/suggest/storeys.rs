@@ -1,12 +1,13 @@
-//! Drafts the storey of a home from a column whose values show it, and checks the number of storeys of its building:
-//! programs fill it with the digits of the storey, so `Étage 1/3` becomes 13.
+//! Drafts the storey of a home from a column whose values show it or from texts, and checks the number of storeys of its
+//! building: programs fill it with the digits of the storey, so `Étage 1/3` becomes 13.
 
 use serde_json::Value;
 
 use super::super::row::{Row, RowPath};
-use super::draft::Draft;
-use super::fields::{FLOOR, Sampled, is_sure};
+use super::draft::{CONFIDENCE_MIN, Draft};
+use super::fields::{FLAT, FLOOR, Sampled, TITLE, is_sure};
 use super::profile::ColumnProfile;
+use super::texts::holds_details;
 use toise_page::french;
 use toise_page::french::tokens::tokens;
 
@@ -39,6 +40,37 @@ impl Sampled<'_> {
         let found = columns.map(|column| self.of_column(FLOOR, Some("floor"), column, 1.0));
         let best = found.max_by_key(|draft| draft.read)?;
         Some(best.because("Its values are storeys.")).filter(|draft| draft.read > 0)
+    }
+
+    /// Drafts the storey from titles, details and the description, if no column has it. The text about a house names the
+    /// storeys of its rooms.
+    pub(super) fn storeys_in_texts(&self, drafts: &[Draft]) -> Vec<Draft> {
+        if is_sure(drafts, FLOOR) {
+            return Vec::new();
+        }
+        let details = self.columns.iter().filter(|column| {
+            let is_free = column.meaning.is_none() && column.is_nameable && !column.is_files;
+            is_free && holds_details(column)
+        });
+        let texts = self.of("description").into_iter().take(1);
+        let texts = self.of(TITLE).into_iter().chain(details).chain(texts);
+        let mut found: Vec<Draft> = Vec::new();
+        for column in texts {
+            let draft = Draft::new(FLOOR).from(&[&column.path]).with("as", "words");
+            let mut draft = draft
+                .tried(self.rows, column.filled, 1.0)
+                .because("For texts that name one storey.");
+            let is_known = found.iter().any(|known| known.columns == draft.columns);
+            if draft.read == 0 || is_known {
+                continue;
+            }
+            draft.confidence = draft.confidence.max(CONFIDENCE_MIN);
+            if is_sure(drafts, "type") {
+                draft = draft.with("when", &format!("type={FLAT}"));
+            }
+            found.push(draft);
+        }
+        found
     }
 
     /// Drops the number of storeys that is read from a column of storeys, and makes it unsure if it has the digits of

@@ -173,6 +173,36 @@ fn the_class_is_read_from_a_column_nature_whose_values_are_classes() {
 }
 
 #[test]
+fn a_column_of_classes_comes_before_one_of_room_counts() {
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;type_local;type;prix;cp
+         A1;Studio/T1;Studio;620;69007
+         A2;T3;Appartement;950;69007
+         A3;Grand (T4+);Maison;1700;69007
+         A4;T2;Appartement;740;69007",
+    );
+    let (flat, house) = ("CLASS_FLAT", "CLASS_HOUSE");
+    assert_eq!(all(&read, "/type"), [flat, flat, house, flat], "{text}");
+}
+
+#[test]
+fn an_unknown_class_costs_only_its_own_rows() {
+    let (read, text) = suggested(
+        "lille",
+        "Réf;Titre;Prix;cp
+         A1;Appartement à louer;940;59000
+         A2;Maison à louer;1 525;59000
+         A3;Yourte à louer;460;59000
+         A4;Colocation à louer;435;59000
+         A5;Yourte à louer;470;59000",
+    );
+    let classes = json!(["CLASS_FLAT", "CLASS_HOUSE", null, "CLASS_ROOM", null]);
+    assert_eq!(json!(all(&read, "/type")), classes, "{text}");
+    assert!(text.contains("# Rows that name no known class are rejected."));
+}
+
+#[test]
 fn prices_in_thousands_arrondissements_and_shortened_codes_are_read() {
     let (read, text) = suggested(
         "agence",
@@ -677,6 +707,41 @@ fn the_town_keeps_its_arrondissement_and_loses_codes_and_punctuation() {
 }
 
 #[test]
+fn a_quarter_after_an_arrondissement_is_no_part_of_the_town() {
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;Type;Prix;Lieu
+         A1;Appartement;960;Lyon 3E
+         A2;Appartement;1 310;Lyon 2E - Presqu’île
+         A3;Appartement;2 575;Lyon 6E (69006)",
+    );
+    let towns = [3, 2, 6].map(|number| format!("Lyon {number}e Arrondissement"));
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+    let (read, text) = suggested(
+        "lyon",
+        "Réf;Type;Prix;ville
+         A1;Appartement;960;Lyon 3E
+         A2;Appartement;1 310;Lyon 2E - Presqu’île
+         A3;Appartement;2 575;Lyon 6E (69006)",
+    );
+    let towns = ["Lyon 3E", "Lyon 2E", "Lyon 6E"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+}
+
+#[test]
+fn the_town_between_dashes_in_a_title_fills_rows_without_one() {
+    let (read, text) = suggested(
+        "bordeaux",
+        "Réf;title;Prix;ville
+         A1;Appartement à vendre - Bordeaux - 328 000 € - 3 pièces;328000;Bordeaux (33000)
+         A2;Duplex à vendre - neuf - Bordeaux - 367 000 € - 4 pièces;367000;
+         A3;Appartement à vendre - neuf - Mérignac - 232 000 € - 2 pièces;232000;Mérignac (33700)",
+    );
+    let towns = ["Bordeaux", "Bordeaux", "Mérignac"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+}
+
+#[test]
 fn surface_and_rooms_are_read_from_titles_and_details_if_no_column_has_them() {
     let (read, text) = suggested(
         "agence",
@@ -703,6 +768,111 @@ fn surface_and_rooms_are_read_from_titles_and_details_if_no_column_has_them() {
         text.contains("# MISSING habitation.surface.total: "),
         "{text}"
     );
+}
+
+#[test]
+fn a_title_fills_the_rows_that_a_column_of_areas_leaves_empty() {
+    let (read, text) = suggested(
+        "bordeaux",
+        "Réf;title;price;piece;m2;cp
+         A1;Appartement à vendre - 328 000 € - 3 pièces, 2 chambres, 68 m²;328000 €;3;68;33000
+         A2;Appartement à vendre - 268 000 € - 2 pièces, 1 chambre, 38 m²;268000 €;;;33000
+         A3;Appartement à vendre - 155 000 € - 1 pièce, 25 m²;155000 €;;;33000",
+    );
+    for (pointer, expected) in [
+        ("/habitation/surface/total", [68.0, 38.0, 25.0]),
+        ("/habitation/roomCount", [3.0, 2.0, 1.0]),
+    ] {
+        let found = all(&read, pointer);
+        let found: Vec<Option<f64>> = found.iter().map(Value::as_f64).collect();
+        assert_eq!(found, expected.map(Some), "{text}");
+    }
+}
+
+#[test]
+fn details_in_one_cell_are_read_whatever_their_column_is_called() {
+    let (read, text) = suggested(
+        "lyon",
+        "Titre;Prix;Lieu;Infos
+         Appartement à louer;980 €;Lyon 7ème;2 pièces, 1 chambre, 50 m², Étage 4/4
+         Appartement à louer;870 €;Lyon 3ème;35 m² - 1 pièce
+         Maison à louer;1 640 €;Lyon 8ème;4 pièces, 3 chambres, 84 m², 1er étage",
+    );
+    let surfaces = all(&read, "/habitation/surface/total");
+    assert_eq!(json!(surfaces), json!([50.0, 35.0, 84.0]), "{text}");
+    let floors = all(&read, "/habitation/floor");
+    assert_eq!(floors[0].as_f64(), Some(4.0), "{text}");
+    assert!(floors[1..].iter().all(Value::is_null), "{text}");
+}
+
+#[test]
+fn a_column_named_after_several_values_gives_each_of_them() {
+    let (read, text) = suggested(
+        "lyon",
+        "Titre;Prix;Lieu_Surface
+         Appartement T1 à louer;754 €;LYON  69001 35,81 m2, 1 pièce Ref : 1202
+         Appartement F3 à louer;1 500 €;LYON  69007 75,50 m2, 3 pièces Ref : 1199",
+    );
+    let surfaces = all(&read, "/habitation/surface/total");
+    assert_eq!(json!(surfaces), json!([35.81, 75.5]), "{text}");
+    let codes = all(&read, "/location/postalCode");
+    assert_eq!(codes, ["69001", "69007"], "{text}");
+    let (read, text) = suggested(
+        "lyon",
+        "Titre_Lieu;Prix
+         Location Appartement 3 pièces 69 m2 Lyon 8- Moulin à Vent;958 €
+         Location Appartement 1 pièce 50 m2 Lyon 7- Guillotière;892 €",
+    );
+    assert_eq!(all(&read, "/type"), ["CLASS_FLAT"; 2], "{text}");
+    let towns = ["Lyon 8e Arrondissement", "Lyon 7e Arrondissement"];
+    assert_eq!(all(&read, "/location/city"), towns, "{text}");
+    let rooms = all(&read, "/habitation/roomCount");
+    assert_eq!(json!(rooms), json!([3, 1]), "{text}");
+}
+
+#[test]
+fn a_reference_that_two_agencies_use_identifies_no_advert() {
+    let csv = |last: &str| {
+        let row = |row| format!("R{row};Château;{row};Château {row} à vendre;797600;46{row}");
+        let mut lines = vec!["reference;type;rooms;title;price;cp".to_owned()];
+        lines.extend((100..140).map(row));
+        lines.push(last.to_owned());
+        lines.join("\n")
+    };
+    let other = "R100;Château;26;Château avec dépendances;1740000;11000";
+    let (read, text) = suggested("chateaux", &csv(other));
+    assert_ne!(read[0]["url"], read[40]["url"], "{text}");
+    let cheaper = "R100;Château;100;Château 100 à vendre;740000;46100";
+    let (read, text) = suggested("chateaux", &csv(cheaper));
+    assert_eq!(read[0]["url"], read[40]["url"], "{text}");
+}
+
+#[test]
+fn a_count_under_a_singular_and_a_plural_name_is_one_count() {
+    let (read, text) = suggested(
+        "rennes",
+        "Réf;Type;Loyer;cp;Pièces;Pièce;Chambre;Chambres
+         A1;Appartement;278;35000;;1;;
+         A2;Appartement;760;35000;4;;;3
+         A3;Appartement;520;35000;2;;1;",
+    );
+    let rooms = all(&read, "/habitation/roomCount");
+    assert_eq!(json!(rooms), json!([1.0, 4.0, 2.0]), "{text}");
+    let bedrooms = all(&read, "/habitation/bedroomCount");
+    assert_eq!(json!(bedrooms), json!([null, 3.0, 1.0]), "{text}");
+}
+
+#[test]
+fn the_first_day_of_1970_is_no_date() {
+    let (read, text) = suggested(
+        "chateaux",
+        "url;type;price;cp;publication_date
+         https://p.example/1;Château;797600;46600;1970-01-01T00:00:00.000Z
+         https://p.example/2;Château;320000;19500;1970-01-01T00:00:00.000Z
+         https://p.example/3;Château;450000;19500;2023-08-27T12:12:08.977Z",
+    );
+    let dates = json!([null, null, "2023-08-27T12:12:08.977Z"]);
+    assert_eq!(json!(all(&read, "/firstSeenAt")), dates, "{text}");
 }
 
 #[test]
