@@ -206,10 +206,17 @@ pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
+/// Returns whether the URLs of two adverts name two units of one page.
+pub(super) fn are_two_units(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let units = one.unit.zip(other.unit);
+    units.is_some_and(|(first, second)| first.page == second.page && first.unit != second.unit)
+}
+
 /// Returns whether two adverts with the same price and surface differ in a way that shows two homes.
 pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool {
     let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
-    clearly(floor(one, other), 1)
+    are_two_units(one, other)
+        || clearly(floor(one, other), 1)
         || clearly(count_difference(one.rooms, other.rooms), 2)
         || clearly(count_difference(one.bedrooms, other.bedrooms), 1)
         || clearly(energy(one, other), ENERGY_DIFFERENT)

@@ -45,6 +45,7 @@ pub use codec::DecodeError;
 pub use compare::{Comparison, FieldEvidence, Veto, compare, compare_among, may_be_same};
 pub use contradiction::{Contradiction, contradictions};
 pub use fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
+pub use identifiers::UnitAddress;
 pub use images::{ImageHash, Photos};
 pub use inline_vec::InlineVec;
 pub use marks::{COMMON_HOMES, Mark};

@@ -251,6 +251,55 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     assert_eq!(compare(&first, &programme).veto, Some(Veto::Programme));
 }
 
+/// A thin advert of one unit of a programme, without text: price, surface and rooms.
+fn unit(address: &str, title: &str) -> Fingerprint {
+    fingerprint(&json!({
+        "url": address, "source": "neuf.example", "type": "CLASS_FLAT", "title": title,
+        "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 181_538},
+        "location": {"postalCode": "33000", "inseeCode": "33063"},
+        "habitation": {"roomCount": 2, "surface": {"total": 47}},
+        "firstSeenAt": "2026-01-12T07:41:09Z", "lastSeenAt": "2026-03-20T06:12:44Z", "isOnline": true,
+    }))
+}
+
+#[test]
+fn units_that_one_page_shows_are_two_homes() {
+    let page = "https://www.a.example/programme/bordeaux-33/264725651/?view=list&unitId=";
+    let title = "Appartement à vendre - neuf - Bordeaux - 181 538 € - 2 pièces, 47 m²";
+    let one = unit(&format!("{page}264725859"), title);
+    let other = unit(&format!("{page}264725863"), title);
+    assert_eq!(compare(&one, &other).veto, Some(Veto::Programme));
+    assert_eq!(compare(&one, &one).veto, None);
+    // They show that the price is not rare here.
+    let around: Surroundings = [other; 9]
+        .iter()
+        .map(|other| Agreements::between(&one, other))
+        .collect();
+    assert_eq!(around.lookalikes(), 9);
+    assert_eq!(Fingerprint::decode(&one.encode()), Ok(one));
+    let outlined = Outline::decode(&other.outline()).unwrap();
+    assert_eq!(outlined.agreements(&one), Agreements::between(&one, &other));
+}
+
+#[test]
+fn lots_of_one_price_that_a_portal_shows_together_are_not_merged() {
+    let title = "Appartement à vendre - neuf - Bordeaux - 181 538 € - 2 pièces, 47 m²";
+    let of = |page: &str, title: &str| unit(&format!("https://a.example/{page}"), title);
+    let (one, other) = (of("biens/1", title), of("biens/2", title));
+    assert!(one.new_build && of("programme/1", "Appartement").new_build);
+    assert!(!of("biens/1", "Appartement à vendre").new_build);
+    let found = compare(&one, &other);
+    assert_ne!(
+        found.verdict(Thresholds::default()),
+        DedupVerdict::Same,
+        "{found:?}"
+    );
+    let on = |storey: &str| of("biens/3", &format!("{title}, {storey}"));
+    let (third, fourth) = (on("3ème étage"), on("Étage 4/5"));
+    assert_eq!((third.floor, fourth.floor), (Some(3), Some(4)));
+    assert_eq!(compare(&third, &fourth).veto, Some(Veto::Programme));
+}
+
 #[test]
 fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
     let of = |text: &str, price: u32| {

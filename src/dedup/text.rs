@@ -26,6 +26,13 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"livraison prevue",
     b"vefa",
 ];
+/// Nouns of titles that a word for new follows in adverts of new homes.
+const NEW_BUILD_NOUNS: [&[u8]; 8] = [
+    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"programme",
+    b"programmes", b"residence",
+];
+/// Words for new.
+const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
 /// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
 /// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
 /// it.
@@ -245,6 +252,28 @@ impl FoldedText {
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
     }
 
+    /// Returns whether a title says that the home is sold off plan or newly built. In a title alone, `neuf` between
+    /// separators and a date of completion say so too; in a description they may be about the kitchen.
+    pub fn is_title_of_new_build(&self) -> bool {
+        let words: Vec<&[u8]> = self.words().collect();
+        let is_named = words
+            .windows(2)
+            .any(|pair| NEW_BUILD_NOUNS.contains(&pair[0]) && NEW_WORDS.contains(&pair[1]));
+        let is_year = |word: &[u8]| {
+            let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
+            matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
+        };
+        let is_delivered = words
+            .windows(2)
+            .any(|pair| pair[0] == b"livraison" && is_year(pair[1]));
+        // A hyphen without spaces is part of a name: `Pont-Neuf`.
+        let text = String::from_utf8_lossy(&self.0);
+        let parts = text.split(" - ");
+        let mut clauses = parts.flat_map(|part| part.split([',', ';', ':', '|', '(', ')', '\n']));
+        let has_clause = clauses.any(|clause| NEW_WORDS.contains(&clause.trim().as_bytes()));
+        self.mentions_new_build() || is_named || is_delivered || has_clause
+    }
+
     /// Returns whether the text may be that of several homes: of a new residence or an estate sold in lots. A number of
     /// homes does not show it, because texts of single flats name that of their residence too.
     pub fn mentions_lots(&self) -> bool {
@@ -355,9 +384,11 @@ fn storey_in(clause: &[u8]) -> Option<i16> {
         let named = named.map(|place| place as i16 + 1);
         of_digits.or(named).or((*word == b"second").then_some(2))
     });
-    // `à l'étage 2 chambres` names no storey.
+    // `à l'étage 2 chambres` names no storey, `étage 3 sur 4` and `étage 3/4` do.
     let of = words.get(place + 2).is_some_and(|word| *word == b"sur");
-    let after = || number(words.get(place + 1)?).filter(|_| of);
+    let ends_in_share =
+        clause.contains(&b'/') && words.len() == place + 3 && number(words[place + 2]).is_some();
+    let after = || number(words.get(place + 1)?).filter(|_| of || ends_in_share);
     ordinal.or_else(after).filter(|storey| *storey >= 0)
 }
 
@@ -538,6 +569,7 @@ mod tests {
             ("au cinquième et dernier étage", Some(5)),
             ("Situé au 10 ème étage sur 12", Some(10)),
             ("Étage 3 sur 4", Some(3)),
+            ("Appartement à vendre - 3 pièces, 68 m², Étage 1/3", Some(1)),
             ("1er étage, chambre de service au 6e étage", None),
             ("immeuble de 6 étages", None),
             ("à l'étage, 4 chambres", None),
@@ -552,6 +584,29 @@ mod tests {
             ("Duplex : séjour ; au premier étage, 2 chambres", None),
         ] {
             assert_eq!(storey(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn titles_of_new_homes_are_recognised() {
+        let is_new = |title: &str| FoldedText::from_text(title).is_title_of_new_build();
+        for title in [
+            "Appartement à vendre - neuf - Bordeaux - 155 000 € - 1 pièce, 25 m²",
+            "Programme neuf à Mérignac",
+            "T3 en VEFA",
+            "Logement neuf 3 pièces",
+            "T2 de 47 m², livraison 2027",
+        ] {
+            assert!(is_new(title), "{title}");
+        }
+        for title in [
+            "Appartement refait à neuf",
+            "Maison rue Neuve, cuisine neuve",
+            "Appartement Villeneuve 3 pièces",
+            "Studio Paris Pont-Neuf",
+            "Appartement disponible en 2027",
+        ] {
+            assert!(!is_new(title), "{title}");
         }
     }
 
