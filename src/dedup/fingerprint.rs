@@ -235,6 +235,7 @@ impl Fingerprint {
         let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
         let description = FoldedText::from_text(advert.description.as_deref().unwrap_or_default());
         let own_text = description.without_boilerplate();
+        let own_text = Some(own_text).filter(FoldedText::has_own_words);
         let title = FoldedText::from_text(advert.title.as_deref().unwrap_or_default());
         let (seller_kind, seller) = seller(advert);
         let is_flat = advert.class == Some(EnumPropertyClass::Flat);
@@ -293,8 +294,11 @@ impl Fingerprint {
                 .and_then(|score| score_of(score.get())),
             amenities_known,
             amenities,
-            text: Sketch::from_text(&own_text),
-            figures: own_text.figures(),
+            text: own_text.as_ref().and_then(Sketch::from_text),
+            figures: own_text
+                .as_ref()
+                .map(FoldedText::figures)
+                .unwrap_or_default(),
             photos: advert
                 .medias
                 .as_ref()

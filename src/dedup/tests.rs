@@ -410,6 +410,22 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
 }
 
 #[test]
+fn a_summary_of_the_fields_is_no_evidence() {
+    let described = |number: u32, text: &str| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
+        fingerprint(&with(
+            flat(),
+            &[("/url", url), ("/description", json!(text))],
+        ))
+    };
+    for text in ["2 pièce - 29 m² - s", "60 m2 3"] {
+        let found = compare(&described(1, text), &described(2, text));
+        assert_eq!(found.level(ComparedField::Text), None, "{text}");
+        assert_eq!(found.level(ComparedField::Figures), None, "{text}");
+    }
+}
+
+#[test]
 fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
     assert_eq!(judged(&rent).veto, Some(Veto::Kind));

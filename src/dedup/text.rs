@@ -51,6 +51,19 @@ const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
 const REFERENCE_WORDS_MAX: usize = 4;
 
+/// Minimum different words of a text that describes a home, besides numbers and [`FIELD_WORDS`]. A shorter text only
+/// repeats fields: `2 pièces - 29 m² - s`.
+const OWN_WORDS_MIN: usize = 8;
+/// Words that go with the fields of an advert: kind, rooms, surface, price.
+const FIELD_WORDS: [&[u8]; 49] = [
+    b"appart", b"appartement", b"appartements", b"carrez", b"cc", b"ch", b"chambre", b"chambres",
+    b"charges", b"cinq", b"comprises", b"deux", b"duplex", b"etage", b"eur", b"euro", b"euros",
+    b"ha", b"habitable", b"hc", b"immeuble", b"loft", b"logement", b"louer", b"location", b"loyer",
+    b"m", b"maison", b"mois", b"p", b"parking", b"pces", b"pcs", b"piece", b"pieces", b"prix",
+    b"quatre", b"sdb", b"six", b"studio", b"surface", b"surfaces", b"terrain", b"triplex",
+    b"trois", b"un", b"vendre", b"vente", b"villa",
+];
+
 /// Maximum figures per text.
 pub const FIGURES_MAX: usize = 12;
 /// Whole numbers below this are counts, which every text contains.
@@ -223,6 +236,22 @@ impl FoldedText {
         self.0
             .split(|byte| !byte.is_ascii_alphanumeric())
             .filter(|word| !word.is_empty())
+    }
+
+    /// Returns whether the text describes the home in its own words, beyond what the fields of its advert show.
+    pub fn has_own_words(&self) -> bool {
+        let is_own =
+            |word: &&[u8]| !word.iter().any(u8::is_ascii_digit) && !FIELD_WORDS.contains(word);
+        let mut found = Vec::with_capacity(OWN_WORDS_MIN);
+        for word in self.words().filter(is_own) {
+            if !found.contains(&word) {
+                found.push(word);
+            }
+            if found.len() >= OWN_WORDS_MIN {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the digest of all letters and digits: case, accents, spaces and punctuation do not matter.
@@ -585,6 +614,23 @@ mod tests {
         ] {
             assert_eq!(storey(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_summary_of_the_fields_has_no_own_words() {
+        let has_own = |text: &str| FoldedText::from_text(text).has_own_words();
+        for text in [
+            "2 pièce - 29 m² - s",
+            "60 m2 3",
+            "Appartement à louer 3 pièces de 61 m², loyer de 820 euros par mois charges comprises",
+            "Calme, calme, calme, calme, calme, calme, calme, calme, calme",
+        ] {
+            assert!(!has_own(text), "{text}");
+        }
+        assert!(has_own(TEXT));
+        assert!(has_own(
+            "Studios meublés avec services, au pied du métro et des commerces."
+        ));
     }
 
     #[test]
