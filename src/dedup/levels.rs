@@ -10,7 +10,7 @@ use super::seller::SellerKind;
 use super::street;
 use super::text;
 use super::title::{self, TitleDifference};
-use toise_contract::enums::EnumPropertyClass as Class;
+use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType};
 use toise_geo::distance::planar_distance_m;
 
 /// Returns the index of the first limit that the value does not exceed; the number of limits if it exceeds all.
@@ -362,15 +362,35 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
+/// Level of [`description`]: little in common.
+const OTHER_TEXT: u8 = 5;
+/// Level of [`description`]: little in common between two long texts of one seller that one portal shows at the same
+/// time.
+const OTHER_LONG_TEXT: u8 = 6;
+
 /// Compares descriptions by the share of the shorter one that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let (first, second) = (one.text.as_ref()?, other.text.as_ref()?);
-    Some(if first == second {
-        0
-    } else {
-        5 - band(first.containment(second), &LIMITS)
-    })
+    if first == second {
+        return Some(0);
+    }
+    let level = OTHER_TEXT - band(first.containment(second), &LIMITS);
+    let are_long_and_together =
+        first.is_long() && second.is_long() && portal(one, other) == Some(ONLINE_TOGETHER);
+    let is_one_seller = match seller(one, other) {
+        Some(ONE_AGENCY | ONE_PERSON) => true,
+        Some(_) => false,
+        // Several agencies often sell one home, but rarely let one.
+        None => one.offer == EnumPropertyOfferType::Rent,
+    };
+    Some(
+        if level == OTHER_TEXT && are_long_and_together && is_one_seller {
+            OTHER_LONG_TEXT
+        } else {
+            level
+        },
+    )
 }
 
 /// Level of [`titles`]: the same long title, and no description on either side.

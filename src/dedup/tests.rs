@@ -426,6 +426,56 @@ fn a_summary_of_the_fields_is_no_evidence() {
 }
 
 #[test]
+fn two_long_texts_of_one_seller_that_a_portal_shows_together_are_of_two_homes() {
+    let mezzanine = "T1 bis sous les toits avec une mezzanine de seize mètres carrés, poutres apparentes, cuisine \
+        ouverte équipée, salle de bains avec baignoire, double vitrage, chauffage individuel au gaz, au dernier étage \
+        sans ascenseur, à deux minutes du métro Jean Macé et des commerces.";
+    let garden = "En rez-de-jardin d'une résidence récente et sécurisée, logement avec jardin privatif clos sans \
+        vis-à-vis, séjour donnant sur la terrasse, kitchenette, douche à l'italienne, placards, local à vélos, place de \
+        stationnement en option, proche de l'université et du tramway.";
+    let shown = |offer: &str, number: u32, text: &str, seller: Value| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
+        let changes = [
+            ("/url", url),
+            ("/offer", json!({"type": offer})),
+            ("/currentPrice", json!({"value": 655})),
+            ("/habitation", json!({"surface": {"total": 27}})),
+            ("/location", json!({"inseeCode": "69387"})),
+            ("/description", json!(text)),
+            ("/seller", seller),
+            ("/medias", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let text = |offer: &str, one: Value, other: Value| {
+        let found = compare(
+            &shown(offer, 1, mezzanine, one),
+            &shown(offer, 2, garden, other),
+        );
+        let text = found
+            .evidence
+            .iter()
+            .find(|one| one.field == ComparedField::Text)
+            .copied();
+        (
+            text.unwrap().bits,
+            found.verdict(Thresholds::default()) == DedupVerdict::Same,
+        )
+    };
+    let agency = |name: &str| json!({"name": name, "type": "SELLER_TYPE_AGENCY"});
+    let (rent, sale) = ("OFFER_RENT", "OFFER_BUY");
+    let (unknown, is_merged) = text(rent, Value::Null, Value::Null);
+    assert!(unknown < -1.0 && !is_merged);
+    // Several agencies often sell one home.
+    assert!(text(sale, Value::Null, Value::Null).0 > 0.0);
+    let (vauban, canal) = (agency("Étude Vauban"), agency("Agence du Canal"));
+    for offer in [rent, sale] {
+        assert!(text(offer, vauban.clone(), vauban.clone()).0 < -1.0);
+        assert!(text(offer, vauban.clone(), canal.clone()).0 > 0.0);
+    }
+}
+
+#[test]
 fn sale_and_rental_of_one_flat_are_two_assets() {
     let rent = elsewhere(&[("/offer", json!({"type": "OFFER_RENT"}))]);
     assert_eq!(judged(&rent).veto, Some(Veto::Kind));
