@@ -28,6 +28,7 @@ mod marks;
 mod outline;
 mod portals;
 mod rarity;
+mod room_rents;
 mod rooms;
 mod seller;
 pub mod settings;
