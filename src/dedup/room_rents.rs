@@ -1,4 +1,4 @@
-//! Recognises rooms of shared homes by a rent that is too low for the whole home, for adverts whose words do not say so.
+//! Recognises rooms of shared homes by a rent that is too low for the whole home, if the advert's words do not say so.
 //!
 //! A whole house in the country is cheap too. A rent alone therefore shows a room only if it is below all usual rents.
 //! A low one shows it if one portal has several such adverts of the same home.
