@@ -61,7 +61,7 @@ fn reason(veto: Veto) -> &'static str {
     match veto {
         Veto::Kind => "different types or offers",
         Veto::Programme => {
-            "similar flats of a new-build programme or rooms let alone, and nothing shows that they are the same"
+            "flats of a new-build programme, units of one page or rooms let alone, with no proof that they are the same"
         }
     }
 }

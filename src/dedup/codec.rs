@@ -5,6 +5,7 @@
 //! advert with a description and five pictures takes about 350 bytes.
 
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod, index_of, value_at};
+use super::identifiers::UnitAddress;
 use super::images::ImageHash;
 use super::inline_vec::InlineVec;
 use super::seller::SellerKind;
@@ -12,7 +13,7 @@ use super::text::{LANES, Sketch};
 
 /// Version of the layout. Adverts with a fingerprint of another version cannot be compared until `toise properties
 /// rebuild` derives it again. A change of digests alone needs no new version: former digests only agree less, until the
-/// rebuild replaces them or the advert is seen again.
+/// rebuild replaces them or the advert is seen again. Nor does a field at a free bit, which former fingerprints lack.
 const VERSION: u8 = 1;
 /// Bytes before the fields: version and checksum.
 const HEAD_BYTES: usize = 5;
@@ -65,6 +66,7 @@ const ROOM_BIT: u32 = PREVIOUS_PRICE_BIT << 1;
 const TITLE_BIT: u32 = ROOM_BIT << 1;
 const LOTS_BIT: u32 = TITLE_BIT << 1;
 const STREET_ADDRESS_BIT: u32 = LOTS_BIT << 1;
+const UNIT_BIT: u32 = STREET_ADDRESS_BIT << 1;
 
 impl Fingerprint {
     /// Encodes the fingerprint.
@@ -140,6 +142,11 @@ impl Fingerprint {
                 given |= bit;
                 out.extend_from_slice(&number.to_le_bytes());
             }
+        }
+        if let Some(unit) = self.unit {
+            given |= UNIT_BIT;
+            out.extend_from_slice(&unit.page.to_le_bytes());
+            out.extend_from_slice(&unit.unit.to_le_bytes());
         }
         out.push(self.picture_names.len() as u8);
         for name in self.picture_names.iter() {
@@ -313,6 +320,12 @@ fn read(rest: &mut ByteReader<'_>) -> Option<Fingerprint> {
         if has(bit) {
             *number = Some(u32::from_le_bytes(rest.take()?));
         }
+    }
+    if has(UNIT_BIT) {
+        decoded.unit = Some(UnitAddress {
+            page: u32::from_le_bytes(rest.take()?),
+            unit: u32::from_le_bytes(rest.take()?),
+        });
     }
     decoded.picture_names = rest.list(u32::from_le_bytes)?;
     decoded.is_room = has(ROOM_BIT);

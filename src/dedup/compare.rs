@@ -7,12 +7,13 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ENERGY_CLASSES_EQUAL, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER,
-    OTHER_NAME, amenities, bedrooms, building, condominium, count_difference, description,
-    district, energy, figures, floor, identifier, kind, land, photos, place, portal,
+    OTHER_NAME, amenities, are_two_units, bedrooms, building, condominium, count_difference,
+    description, district, energy, figures, floor, identifier, kind, land, photos, place, portal,
     previous_price, price, reference, seller, street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
+use super::room_rents::are_rooms_of_one_home;
 use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, THIN_BITS, THIN_DISTRICT_BITS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
@@ -23,7 +24,8 @@ use toise_contract::enums::EnumPropertyClass as Class;
 pub enum Veto {
     /// Different classes or offers.
     Kind,
-    /// Similar flats of new-build programmes, or rooms let alone, without evidence that they are the same.
+    /// Similar flats of new-build programmes, or rooms let alone, without evidence that they are the same; or two units
+    /// of one page.
     Programme,
 }
 
@@ -227,17 +229,27 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Kind, kind(one, other)),
         (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
-    let are_rooms = one.is_room || other.is_room;
+    let are_rooms = one.is_room || other.is_room || are_rooms_of_one_home(one, other);
     let name_lots = one.names_lots && other.names_lots;
     comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
     let are_thin = are_thin(&levels, one_seller, comparison.programme);
+    // Flats of one plan and price that a portal shows together are no copies, however rare the price is elsewhere.
+    let are_lots_shown_together = comparison.programme
+        && portal(one, other) == Some(ONLINE_TOGETHER)
+        && floor(one, other) != Some(0);
     for (field, level) in levels {
         if let Some(level) = level {
             // All homes of a programme have its address.
             let is_shared_address = comparison.programme && field == ComparedField::Address;
             let rarity_bits = around
                 .rarity_bits(field, level, one, other)
-                .filter(|_| !is_shared_address);
+                .filter(|_| !is_shared_address)
+                .map(|bits| match field {
+                    ComparedField::Price | ComparedField::Surface if are_lots_shown_together => {
+                        bits.min(0.0)
+                    }
+                    _ => bits,
+                });
             let thin_bits = if are_thin {
                 thin_bits(field, level)
             } else {
@@ -259,7 +271,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         }
     }
     comparison.is_one_text = is_one_text(&comparison, one);
-    comparison.veto = veto(&comparison, are_rooms);
+    comparison.veto = if are_two_units(one, other) {
+        Some(Veto::Programme)
+    } else {
+        veto(&comparison, are_rooms)
+    };
     comparison
 }
 

@@ -4,7 +4,9 @@
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
 
 use super::digest;
-use super::identifiers::{PictureNames, address_number, picture_names};
+use super::identifiers::{
+    PictureNames, UnitAddress, address_number, is_page_of_new_build, picture_names, unit_address,
+};
 use super::images::{self, Photos};
 use super::inline_vec::InlineVec;
 use super::rooms;
@@ -96,6 +98,8 @@ pub struct Fingerprint {
     pub picture_names: PictureNames,
     /// Digest of the number in its URL.
     pub address_number: Option<u32>,
+    /// Page and unit that its URL names.
+    pub unit: Option<UnitAddress>,
     /// Kind of seller.
     pub seller_kind: Option<SellerKind>,
     /// Digests of the identities of the seller.
@@ -152,6 +156,7 @@ impl Fingerprint {
             photos: InlineVec::default(),
             picture_names: InlineVec::default(),
             address_number: None,
+            unit: None,
             seller_kind: None,
             seller: InlineVec::default(),
             references: InlineVec::default(),
@@ -230,6 +235,8 @@ impl Fingerprint {
         let (amenities_known, amenities) = amenities.map(amenity_bits).unwrap_or_default();
         let description = FoldedText::from_text(advert.description.as_deref().unwrap_or_default());
         let own_text = description.without_boilerplate();
+        let own_text = Some(own_text).filter(FoldedText::has_own_words);
+        let title = FoldedText::from_text(advert.title.as_deref().unwrap_or_default());
         let (seller_kind, seller) = seller(advert);
         let is_flat = advert.class == Some(EnumPropertyClass::Flat);
         let mut made = Self {
@@ -252,7 +259,10 @@ impl Fingerprint {
                 .floor
                 .or(features.and_then(|features| features.property_floor))
                 .map(|floor| floor.get() as i16)
-                .or_else(|| description.storey().filter(|_| is_flat)),
+                .or_else(|| {
+                    let named = title.storey().or_else(|| description.storey());
+                    named.filter(|_| is_flat)
+                }),
             floors: features
                 .and_then(|features| features.property_total_floor)
                 .map(|floors| floors.get() as i16),
@@ -284,8 +294,11 @@ impl Fingerprint {
                 .and_then(|score| score_of(score.get())),
             amenities_known,
             amenities,
-            text: Sketch::from_text(&own_text),
-            figures: own_text.figures(),
+            text: own_text.as_ref().and_then(Sketch::from_text),
+            figures: own_text
+                .as_ref()
+                .map(FoldedText::figures)
+                .unwrap_or_default(),
             photos: advert
                 .medias
                 .as_ref()
@@ -293,11 +306,14 @@ impl Fingerprint {
                 .unwrap_or_default(),
             picture_names: picture_names(advert),
             address_number: address_number(advert),
+            unit: unit_address(advert),
             seller_kind,
             seller,
             references: references(advert, &description),
             lot_series: advert.reference.as_deref().and_then(lot_series),
             new_build: description.mentions_new_build()
+                || title.is_title_of_new_build()
+                || is_page_of_new_build(advert)
                 || condition.is_some_and(|condition| {
                     condition.interior_condition == Some(Interior::BrandNew)
                         || condition
@@ -312,6 +328,7 @@ impl Fingerprint {
             portal: portal(advert),
             period: period(advert),
         };
+        made.is_room |= made.has_rent_of_room() && !rooms::is_let_whole(advert);
         made.title = title_words(advert, &own_numbers(&made), made.price_eur);
         made
     }

@@ -15,6 +15,39 @@ const NAME_CHARS_MIN: usize = 12;
 /// Minimum digits of a number in a URL.
 const NUMBER_DIGITS_MIN: usize = 7;
 
+/// Parameters of a URL that name one unit of the page's programme or residence, in lower case without separators.
+const UNIT_PARAMETERS: [&str; 6] = ["unitid", "unit", "lotid", "lot", "idlot", "numlot"];
+/// Parameters that name one advert of a page. They count only if the path has a number of its own: on other sites all
+/// adverts have one path.
+const ADVERT_PARAMETERS: [&str; 3] = ["annonce", "annonceid", "idannonce"];
+
+/// Parts of paths, without separators, under which portals show new homes.
+const NEW_BUILD_PATHS: [&str; 12] = [
+    "programme",
+    "programmes",
+    "programmeneuf",
+    "programmesneufs",
+    "programmeimmobilierneuf",
+    "neuf",
+    "achatneuf",
+    "immobilierneuf",
+    "logementneuf",
+    "logementsneufs",
+    "appartementneuf",
+    "appartementsneufs",
+];
+/// Ends of names of places, which agencies have in their host names: `agence-pont-neuf`.
+const PLACES_IN_NEUF: [&str; 4] = ["bourgneuf", "chateauneuf", "pontneuf", "portneuf"];
+
+/// Digests of the URL of an advert that shows one unit of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitAddress {
+    /// Digest of host and path.
+    pub page: u32,
+    /// Digest of the parameter that names the unit.
+    pub unit: u32,
+}
+
 /// Digests of the names of pictures, without duplicates.
 pub type PictureNames = InlineVec<u32, PICTURE_NAMES_MAX>;
 
@@ -34,6 +67,48 @@ pub fn picture_names(advert: &Advert) -> PictureNames {
 pub fn address_number(advert: &Advert) -> Option<u32> {
     let number = number_of_address(advert.url.as_deref()?)?;
     Some(digest::hash(number.as_bytes()) as u32)
+}
+
+/// Returns the page and the unit that the advert's URL names; `None` if it names no unit.
+pub fn unit_address(advert: &Advert) -> Option<UnitAddress> {
+    unit_of_address(advert.url.as_deref()?)
+}
+
+fn unit_of_address(address: &str) -> Option<UnitAddress> {
+    let (page, query) = address.split('#').next()?.split_once('?')?;
+    let is_numbered = number_of_address(page).is_some();
+    let unit = query.split('&').find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let name = name.to_ascii_lowercase();
+        let names_unit = UNIT_PARAMETERS.contains(&name.as_str());
+        let names_advert = is_numbered && ADVERT_PARAMETERS.contains(&name.as_str());
+        let has_digit = value.bytes().any(|byte| byte.is_ascii_digit());
+        ((names_unit || names_advert) && has_digit).then_some(value)
+    })?;
+    let page = page.split_once("://").map_or(page, |(_, rest)| rest);
+    let page = page.to_ascii_lowercase();
+    let page = page.trim_start_matches("www.").trim_end_matches('/');
+    Some(UnitAddress {
+        page: digest::hash(page.as_bytes()) as u32,
+        unit: digest::hash(unit.as_bytes()) as u32,
+    })
+}
+
+/// Returns whether the advert's URL is one of a portal, or of a part of a portal, for new homes.
+pub fn is_page_of_new_build(advert: &Advert) -> bool {
+    advert.url.as_deref().is_some_and(is_address_of_new_build)
+}
+
+fn is_address_of_new_build(address: &str) -> bool {
+    let page = address.split(['?', '#']).next().unwrap_or_default();
+    let page = page.split_once("://").map_or(page, |(_, rest)| rest);
+    let page = page.to_ascii_lowercase().replace(['-', '_'], "");
+    let (host, path) = page.split_once('/').unwrap_or((page.as_str(), ""));
+    let is_host = host.split('.').any(|label| {
+        label.ends_with("neuf") && !PLACES_IN_NEUF.iter().any(|place| label.ends_with(*place))
+    });
+    is_host || path.split('/').any(|part| NEW_BUILD_PATHS.contains(&part))
 }
 
 /// Returns the digest of a picture's file name, if it has a digit and is long enough to be unique.
@@ -90,6 +165,45 @@ mod tests {
             "https://a.example/IMG_0012.jpg",
         ] {
             assert_eq!(picture_name(address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn only_a_parameter_that_names_a_unit_counts() {
+        let page = "https://www.neuf.example/programme/bordeaux-33/264725651/";
+        let unit = |query: &str| unit_of_address(&format!("{page}?{query}"));
+        let first = unit("view=list&unitId=264725859#m=1").unwrap();
+        let next = unit("unit_id=264725863").unwrap();
+        assert_eq!(first.page, next.page);
+        assert_ne!(first.unit, next.unit);
+        assert_eq!(Some(first), unit("source=web&unitId=264725859"));
+        assert!(unit("annonce=4").is_some());
+        for address in [
+            page,
+            "https://a.example/annonce.php?annonce=12",
+            "https://a.example/annonces/264725651?utm_id=3",
+            "https://a.example/annonces/264725651?unit=all",
+        ] {
+            assert_eq!(unit_of_address(address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn pages_of_new_homes_are_recognised() {
+        for address in [
+            "https://www.selogerneuf.com/annonces/achat/264725651/",
+            "https://a.example/Programmes-Neufs/lyon/12",
+            "https://a.example/annonces/neuf/bordeaux-33/252176327/?unitId=1",
+            "https://neuf.a.example/12",
+        ] {
+            assert!(is_address_of_new_build(address), "{address}");
+        }
+        for address in [
+            "https://agence-pont-neuf.example/annonces/12",
+            "https://a.example/ville/neuf-brisach/12?type=neuf",
+            "https://a.example/annonces/villeneuve/12",
+        ] {
+            assert!(!is_address_of_new_build(address), "{address}");
         }
     }
 

@@ -10,7 +10,7 @@ use super::seller::SellerKind;
 use super::street;
 use super::text;
 use super::title::{self, TitleDifference};
-use toise_contract::enums::EnumPropertyClass as Class;
+use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType};
 use toise_geo::distance::planar_distance_m;
 
 /// Returns the index of the first limit that the value does not exceed; the number of limits if it exceeds all.
@@ -206,10 +206,17 @@ pub fn bedrooms(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
+/// Returns whether the URLs of two adverts name two units of one page.
+pub(super) fn are_two_units(one: &Fingerprint, other: &Fingerprint) -> bool {
+    let units = one.unit.zip(other.unit);
+    units.is_some_and(|(first, second)| first.page == second.page && first.unit != second.unit)
+}
+
 /// Returns whether two adverts with the same price and surface differ in a way that shows two homes.
 pub(super) fn differs_elsewhere(one: &Fingerprint, other: &Fingerprint) -> bool {
     let clearly = |level: Option<u8>, from: u8| level.is_some_and(|level| level >= from);
-    clearly(floor(one, other), 1)
+    are_two_units(one, other)
+        || clearly(floor(one, other), 1)
         || clearly(count_difference(one.rooms, other.rooms), 2)
         || clearly(count_difference(one.bedrooms, other.bedrooms), 1)
         || clearly(energy(one, other), ENERGY_DIFFERENT)
@@ -355,15 +362,35 @@ pub fn amenities(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 /// Level of [`description`]: more than nine tenths in common.
 pub const NEARLY_ONE_TEXT: u8 = 1;
 
+/// Level of [`description`]: little in common.
+const OTHER_TEXT: u8 = 5;
+/// Level of [`description`]: little in common between two long texts of one seller that one portal shows at the same
+/// time.
+const OTHER_LONG_TEXT: u8 = 6;
+
 /// Compares descriptions by the share of the shorter one that the other contains.
 pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     const LIMITS: [f64; 4] = [0.1, 0.4, 0.7, 0.9];
     let (first, second) = (one.text.as_ref()?, other.text.as_ref()?);
-    Some(if first == second {
-        0
-    } else {
-        5 - band(first.containment(second), &LIMITS)
-    })
+    if first == second {
+        return Some(0);
+    }
+    let level = OTHER_TEXT - band(first.containment(second), &LIMITS);
+    let are_long_and_together =
+        first.is_long() && second.is_long() && portal(one, other) == Some(ONLINE_TOGETHER);
+    let is_one_seller = match seller(one, other) {
+        Some(ONE_AGENCY | ONE_PERSON) => true,
+        Some(_) => false,
+        // Several agencies often sell one home, but rarely let one.
+        None => one.offer == EnumPropertyOfferType::Rent,
+    };
+    Some(
+        if level == OTHER_TEXT && are_long_and_together && is_one_seller {
+            OTHER_LONG_TEXT
+        } else {
+            level
+        },
+    )
 }
 
 /// Level of [`titles`]: the same long title, and no description on either side.
@@ -467,6 +494,14 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         _ if one.seller.is_empty() || other.seller.is_empty() => None,
         _ => Some(OTHER_PROFESSIONALS),
     }
+}
+
+/// Returns whether the sellers are known to be two.
+pub(super) fn are_two_sellers(one: &Fingerprint, other: &Fingerprint) -> bool {
+    matches!(
+        seller(one, other),
+        Some(OTHER_PROFESSIONALS | PROFESSIONAL_AND_PRIVATE)
+    )
 }
 
 /// Compares mandate references.

@@ -11,6 +11,7 @@ use super::blocks::compatible;
 use super::codec::ByteReader;
 use super::compare::{of_programme, worth};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
+use super::identifiers::UnitAddress;
 use super::inline_vec::InlineVec;
 use super::levels::{
     KIND_OF_ONE_TEXT, NEIGHBOURING_COMMUNE, amenities, bedrooms, building, condominium,
@@ -33,6 +34,7 @@ const PHOTOS_BIT: u32 = FIGURES_BIT << 1;
 const COMMUNE_BIT: u32 = PHOTOS_BIT << 1;
 const DISTRICT_BIT: u32 = COMMUNE_BIT << 1;
 const STREET_ADDRESS_BIT: u32 = DISTRICT_BIT << 1;
+const UNIT_BIT: u32 = STREET_ADDRESS_BIT << 1;
 /// Tolerance for the rounding of a sum that is added in another order, with a margin.
 const ROUNDING_BITS: f32 = 0.01;
 
@@ -82,6 +84,11 @@ impl Fingerprint {
         if let Some(address) = self.street_address {
             given |= STREET_ADDRESS_BIT;
             out.extend_from_slice(&address.to_le_bytes());
+        }
+        if let Some(unit) = self.unit {
+            given |= UNIT_BIT;
+            out.extend_from_slice(&unit.page.to_le_bytes());
+            out.extend_from_slice(&unit.unit.to_le_bytes());
         }
         out.extend_from_slice(&self.portal.to_le_bytes());
         // There are fifteen amenities, so 16 bits are enough.
@@ -231,6 +238,12 @@ impl Outline {
         }
         if has(STREET_ADDRESS_BIT) {
             known.street_address = Some(u32::from_le_bytes(rest.take()?));
+        }
+        if has(UNIT_BIT) {
+            known.unit = Some(UnitAddress {
+                page: u32::from_le_bytes(rest.take()?),
+                unit: u32::from_le_bytes(rest.take()?),
+            });
         }
         known.portal = u32::from_le_bytes(rest.take()?);
         known.amenities_known = u16::from_le_bytes(rest.take()?).into();

@@ -251,6 +251,55 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
     assert_eq!(compare(&first, &programme).veto, Some(Veto::Programme));
 }
 
+/// A thin advert of one unit of a programme, without text: price, surface and rooms.
+fn unit(address: &str, title: &str) -> Fingerprint {
+    fingerprint(&json!({
+        "url": address, "source": "neuf.example", "type": "CLASS_FLAT", "title": title,
+        "offer": {"type": "OFFER_BUY"}, "currentPrice": {"value": 181_538},
+        "location": {"postalCode": "33000", "inseeCode": "33063"},
+        "habitation": {"roomCount": 2, "surface": {"total": 47}},
+        "firstSeenAt": "2026-01-12T07:41:09Z", "lastSeenAt": "2026-03-20T06:12:44Z", "isOnline": true,
+    }))
+}
+
+#[test]
+fn units_that_one_page_shows_are_two_homes() {
+    let page = "https://www.a.example/programme/bordeaux-33/264725651/?view=list&unitId=";
+    let title = "Appartement à vendre - neuf - Bordeaux - 181 538 € - 2 pièces, 47 m²";
+    let one = unit(&format!("{page}264725859"), title);
+    let other = unit(&format!("{page}264725863"), title);
+    assert_eq!(compare(&one, &other).veto, Some(Veto::Programme));
+    assert_eq!(compare(&one, &one).veto, None);
+    // They show that the price is not rare here.
+    let around: Surroundings = [other; 9]
+        .iter()
+        .map(|other| Agreements::between(&one, other))
+        .collect();
+    assert_eq!(around.lookalikes(), 9);
+    assert_eq!(Fingerprint::decode(&one.encode()), Ok(one));
+    let outlined = Outline::decode(&other.outline()).unwrap();
+    assert_eq!(outlined.agreements(&one), Agreements::between(&one, &other));
+}
+
+#[test]
+fn lots_of_one_price_that_a_portal_shows_together_are_not_merged() {
+    let title = "Appartement à vendre - neuf - Bordeaux - 181 538 € - 2 pièces, 47 m²";
+    let of = |page: &str, title: &str| unit(&format!("https://a.example/{page}"), title);
+    let (one, other) = (of("biens/1", title), of("biens/2", title));
+    assert!(one.new_build && of("programme/1", "Appartement").new_build);
+    assert!(!of("biens/1", "Appartement à vendre").new_build);
+    let found = compare(&one, &other);
+    assert_ne!(
+        found.verdict(Thresholds::default()),
+        DedupVerdict::Same,
+        "{found:?}"
+    );
+    let on = |storey: &str| of("biens/3", &format!("{title}, {storey}"));
+    let (third, fourth) = (on("3ème étage"), on("Étage 4/5"));
+    assert_eq!((third.floor, fourth.floor), (Some(3), Some(4)));
+    assert_eq!(compare(&third, &fourth).veto, Some(Veto::Programme));
+}
+
 #[test]
 fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
     let of = |text: &str, price: u32| {
@@ -319,6 +368,51 @@ fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
 }
 
 #[test]
+fn a_rent_that_is_low_for_the_whole_home_is_that_of_a_room() {
+    let let_at = |number: u32, rent: u32, surface: f64, rooms: u8, seller: &str| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
+        let seller = match seller {
+            "" => Value::Null,
+            name => json!({"name": name, "type": "SELLER_TYPE_AGENCY"}),
+        };
+        let changes = [
+            ("/url", url),
+            ("/offer", json!({"type": "OFFER_RENT"})),
+            ("/currentPrice", json!({"value": rent})),
+            (
+                "/habitation",
+                json!({"roomCount": rooms, "surface": {"total": surface}}),
+            ),
+            ("/seller", seller),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    assert!(let_at(1, 595, 258.0, 9, "").is_room);
+    assert!(let_at(1, 500, 115.9, 5, "").is_room);
+    // A house in the country, a large flat of few rooms, and a flat in town.
+    for (rent, surface, rooms) in [(780, 120.0, 5), (400, 90.0, 3), (1_200, 90.0, 4)] {
+        assert!(
+            !let_at(1, rent, surface, rooms, "").is_room,
+            "{rent} {surface}"
+        );
+    }
+    let veto = |one: &Fingerprint, other: &Fingerprint| compare(one, other).veto;
+    let (first, second) = (let_at(1, 550, 87.0, 4, ""), let_at(2, 550, 87.0, 4, ""));
+    assert!(!first.is_room);
+    assert_eq!(veto(&first, &second), Some(Veto::Programme));
+    // On another portal it may be one house, and so it may with two agencies.
+    let elsewhere = Fingerprint {
+        portal: 7,
+        ..second
+    };
+    assert_eq!(veto(&first, &elsewhere), None);
+    let agencies = ["Étude Vauban", "Agence du Canal"].map(|name| let_at(3, 780, 120.0, 5, name));
+    assert_eq!(veto(&agencies[0], &agencies[1]), None);
+    let in_town = [4, 5].map(|number| let_at(number, 1_200, 90.0, 4, ""));
+    assert_eq!(veto(&in_town[0], &in_town[1]), None);
+}
+
+#[test]
 fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let titled = |number: u32, title: &str| {
         fingerprint(&with(
@@ -358,6 +452,72 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
         Some(("the same text", 0.0))
     );
     assert!(found.is_series() && !found.is_one_text);
+}
+
+#[test]
+fn a_summary_of_the_fields_is_no_evidence() {
+    let described = |number: u32, text: &str| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
+        fingerprint(&with(
+            flat(),
+            &[("/url", url), ("/description", json!(text))],
+        ))
+    };
+    for text in ["2 pièce - 29 m² - s", "60 m2 3"] {
+        let found = compare(&described(1, text), &described(2, text));
+        assert_eq!(found.level(ComparedField::Text), None, "{text}");
+        assert_eq!(found.level(ComparedField::Figures), None, "{text}");
+    }
+}
+
+#[test]
+fn two_long_texts_of_one_seller_that_a_portal_shows_together_are_of_two_homes() {
+    let mezzanine = "T1 bis sous les toits avec une mezzanine de seize mètres carrés, poutres apparentes, cuisine \
+        ouverte équipée, salle de bains avec baignoire, double vitrage, chauffage individuel au gaz, au dernier étage \
+        sans ascenseur, à deux minutes du métro Jean Macé et des commerces.";
+    let garden = "En rez-de-jardin d'une résidence récente et sécurisée, logement avec jardin privatif clos sans \
+        vis-à-vis, séjour donnant sur la terrasse, kitchenette, douche à l'italienne, placards, local à vélos, place de \
+        stationnement en option, proche de l'université et du tramway.";
+    let shown = |offer: &str, number: u32, text: &str, seller: Value| {
+        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
+        let changes = [
+            ("/url", url),
+            ("/offer", json!({"type": offer})),
+            ("/currentPrice", json!({"value": 655})),
+            ("/habitation", json!({"surface": {"total": 27}})),
+            ("/location", json!({"inseeCode": "69387"})),
+            ("/description", json!(text)),
+            ("/seller", seller),
+            ("/medias", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let text = |offer: &str, one: Value, other: Value| {
+        let found = compare(
+            &shown(offer, 1, mezzanine, one),
+            &shown(offer, 2, garden, other),
+        );
+        let text = found
+            .evidence
+            .iter()
+            .find(|one| one.field == ComparedField::Text)
+            .copied();
+        (
+            text.unwrap().bits,
+            found.verdict(Thresholds::default()) == DedupVerdict::Same,
+        )
+    };
+    let agency = |name: &str| json!({"name": name, "type": "SELLER_TYPE_AGENCY"});
+    let (rent, sale) = ("OFFER_RENT", "OFFER_BUY");
+    let (unknown, is_merged) = text(rent, Value::Null, Value::Null);
+    assert!(unknown < -1.0 && !is_merged);
+    // Several agencies often sell one home.
+    assert!(text(sale, Value::Null, Value::Null).0 > 0.0);
+    let (vauban, canal) = (agency("Étude Vauban"), agency("Agence du Canal"));
+    for offer in [rent, sale] {
+        assert!(text(offer, vauban.clone(), vauban.clone()).0 < -1.0);
+        assert!(text(offer, vauban.clone(), canal.clone()).0 > 0.0);
+    }
 }
 
 #[test]

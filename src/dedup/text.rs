@@ -26,6 +26,13 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"livraison prevue",
     b"vefa",
 ];
+/// Nouns of titles that a word for new follows in adverts of new homes.
+const NEW_BUILD_NOUNS: [&[u8]; 8] = [
+    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"programme",
+    b"programmes", b"residence",
+];
+/// Words for new.
+const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
 /// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
 /// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
 /// it.
@@ -43,6 +50,19 @@ const LOT_PHRASES: [&[u8]; 8] = [
 const REFERENCE_CHARS: std::ops::RangeInclusive<usize> = 3..=24;
 /// Maximum words read after "ref", the number included: "référence de l'annonce : 4812".
 const REFERENCE_WORDS_MAX: usize = 4;
+
+/// Minimum different words of a text that describes a home, besides numbers and [`FIELD_WORDS`]. A shorter text only
+/// repeats fields: `2 pièces - 29 m² - s`.
+const OWN_WORDS_MIN: usize = 8;
+/// Words that go with the fields of an advert: kind, rooms, surface, price.
+const FIELD_WORDS: [&[u8]; 49] = [
+    b"appart", b"appartement", b"appartements", b"carrez", b"cc", b"ch", b"chambre", b"chambres",
+    b"charges", b"cinq", b"comprises", b"deux", b"duplex", b"etage", b"eur", b"euro", b"euros",
+    b"ha", b"habitable", b"hc", b"immeuble", b"loft", b"logement", b"louer", b"location", b"loyer",
+    b"m", b"maison", b"mois", b"p", b"parking", b"pces", b"pcs", b"piece", b"pieces", b"prix",
+    b"quatre", b"sdb", b"six", b"studio", b"surface", b"surfaces", b"terrain", b"triplex",
+    b"trois", b"un", b"vendre", b"vente", b"villa",
+];
 
 /// Maximum figures per text.
 pub const FIGURES_MAX: usize = 12;
@@ -218,6 +238,22 @@ impl FoldedText {
             .filter(|word| !word.is_empty())
     }
 
+    /// Returns whether the text describes the home in its own words, beyond what the fields of its advert show.
+    pub fn has_own_words(&self) -> bool {
+        let is_own =
+            |word: &&[u8]| !word.iter().any(u8::is_ascii_digit) && !FIELD_WORDS.contains(word);
+        let mut found = Vec::with_capacity(OWN_WORDS_MIN);
+        for word in self.words().filter(is_own) {
+            if !found.contains(&word) {
+                found.push(word);
+            }
+            if found.len() >= OWN_WORDS_MIN {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns the digest of all letters and digits: case, accents, spaces and punctuation do not matter.
     pub fn digest(&self) -> u64 {
         let letters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
@@ -243,6 +279,28 @@ impl FoldedText {
         NEW_BUILD_PHRASES
             .iter()
             .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+    }
+
+    /// Returns whether a title says that the home is sold off plan or newly built. In a title alone, `neuf` between
+    /// separators and a date of completion say so too; in a description they may be about the kitchen.
+    pub fn is_title_of_new_build(&self) -> bool {
+        let words: Vec<&[u8]> = self.words().collect();
+        let is_named = words
+            .windows(2)
+            .any(|pair| NEW_BUILD_NOUNS.contains(&pair[0]) && NEW_WORDS.contains(&pair[1]));
+        let is_year = |word: &[u8]| {
+            let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
+            matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
+        };
+        let is_delivered = words
+            .windows(2)
+            .any(|pair| pair[0] == b"livraison" && is_year(pair[1]));
+        // A hyphen without spaces is part of a name: `Pont-Neuf`.
+        let text = String::from_utf8_lossy(&self.0);
+        let parts = text.split(" - ");
+        let mut clauses = parts.flat_map(|part| part.split([',', ';', ':', '|', '(', ')', '\n']));
+        let has_clause = clauses.any(|clause| NEW_WORDS.contains(&clause.trim().as_bytes()));
+        self.mentions_new_build() || is_named || is_delivered || has_clause
     }
 
     /// Returns whether the text may be that of several homes: of a new residence or an estate sold in lots. A number of
@@ -355,9 +413,11 @@ fn storey_in(clause: &[u8]) -> Option<i16> {
         let named = named.map(|place| place as i16 + 1);
         of_digits.or(named).or((*word == b"second").then_some(2))
     });
-    // `à l'étage 2 chambres` names no storey.
+    // `à l'étage 2 chambres` names no storey, `étage 3 sur 4` and `étage 3/4` do.
     let of = words.get(place + 2).is_some_and(|word| *word == b"sur");
-    let after = || number(words.get(place + 1)?).filter(|_| of);
+    let ends_in_share =
+        clause.contains(&b'/') && words.len() == place + 3 && number(words[place + 2]).is_some();
+    let after = || number(words.get(place + 1)?).filter(|_| of || ends_in_share);
     ordinal.or_else(after).filter(|storey| *storey >= 0)
 }
 
@@ -538,6 +598,7 @@ mod tests {
             ("au cinquième et dernier étage", Some(5)),
             ("Situé au 10 ème étage sur 12", Some(10)),
             ("Étage 3 sur 4", Some(3)),
+            ("Appartement à vendre - 3 pièces, 68 m², Étage 1/3", Some(1)),
             ("1er étage, chambre de service au 6e étage", None),
             ("immeuble de 6 étages", None),
             ("à l'étage, 4 chambres", None),
@@ -552,6 +613,46 @@ mod tests {
             ("Duplex : séjour ; au premier étage, 2 chambres", None),
         ] {
             assert_eq!(storey(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_summary_of_the_fields_has_no_own_words() {
+        let has_own = |text: &str| FoldedText::from_text(text).has_own_words();
+        for text in [
+            "2 pièce - 29 m² - s",
+            "60 m2 3",
+            "Appartement à louer 3 pièces de 61 m², loyer de 820 euros par mois charges comprises",
+            "Calme, calme, calme, calme, calme, calme, calme, calme, calme",
+        ] {
+            assert!(!has_own(text), "{text}");
+        }
+        assert!(has_own(TEXT));
+        assert!(has_own(
+            "Studios meublés avec services, au pied du métro et des commerces."
+        ));
+    }
+
+    #[test]
+    fn titles_of_new_homes_are_recognised() {
+        let is_new = |title: &str| FoldedText::from_text(title).is_title_of_new_build();
+        for title in [
+            "Appartement à vendre - neuf - Bordeaux - 155 000 € - 1 pièce, 25 m²",
+            "Programme neuf à Mérignac",
+            "T3 en VEFA",
+            "Logement neuf 3 pièces",
+            "T2 de 47 m², livraison 2027",
+        ] {
+            assert!(is_new(title), "{title}");
+        }
+        for title in [
+            "Appartement refait à neuf",
+            "Maison rue Neuve, cuisine neuve",
+            "Appartement Villeneuve 3 pièces",
+            "Studio Paris Pont-Neuf",
+            "Appartement disponible en 2027",
+        ] {
+            assert!(!is_new(title), "{title}");
         }
     }
 

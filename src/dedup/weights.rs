@@ -277,7 +277,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Text,
-        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. Texts that stand on many homes are not compared.",
+        why: "Two sellers rarely copy from one another, and if so for the same asset. One agency writes similar texts for similar assets, and the same text only for one: it changes a word at least. It rarely writes two long texts for one home and shows both, but two agencies do; rentals of unknown sellers mostly have one. Texts that stand on many homes are not compared.",
         levels: &[
             level("the same text", 5.5, 6.0),
             level("more than 90 % in common", 5.0, 2.6),
@@ -285,6 +285,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("more than 40 % in common", 1.3, 0.0),
             level("more than 10 % in common", 1.0, 0.0),
             level("little in common", 0.2, -0.6),
+            level(
+                "little in common, both long and shown together by one seller",
+                -1.5,
+                -2.0,
+            ),
         ],
     },
     FieldWeights {
