@@ -295,6 +295,23 @@ fn repeated_lines_are_counted_and_change_nothing() {
 }
 
 #[test]
+fn examples_of_unclear_sales_show_the_price_where_no_parcel_is_known() {
+    let row = "m1,2023-01-05,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1";
+    let without_parcel = row.replace("83137000CY0617", "");
+    for (row, column, value) in [
+        (row, "id_parcelle", "83137000CY0617"),
+        (without_parcel.as_str(), "valeur_fonciere", "310000"),
+    ] {
+        let (_, report) = read(&geo(&[row, row]));
+        let examples = report.unclear_sales.values().flat_map(|one| &one.examples);
+        let shown: Vec<(&str, &str)> = examples
+            .map(|one| (one.column.as_str(), one.value.as_str()))
+            .collect();
+        assert_eq!(shown, [(column, value)]);
+    }
+}
+
+#[test]
 fn a_sale_made_from_fewer_rows_never_replaces_the_complete_one() {
     let house = "m1,2023-01-05,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1";
     let shop = house.replace(",0,1,90,4,", ",0,4,60,0,");
