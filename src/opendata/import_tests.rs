@@ -461,6 +461,10 @@ fn damaged_files_give_one_error_with_its_location() {
             GEO.replace("date_mutation", "day").as_bytes(),
             "f, line 1, column \"date_mutation\"",
         ),
+        (
+            b"numero_dpe,etiquette_dpe\n1,A\n",
+            "f: it holds energy diagnostics (DPE); import it with `toise import dpe`",
+        ),
         (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
         (b"PK\x03\x04", "zip archive, perhaps cut off"),
         (b"", "empty"),

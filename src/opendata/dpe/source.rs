@@ -116,7 +116,7 @@ impl DpeColumns {
             ));
         }
         if !columns.has("numero_dpe") {
-            return Err(Error::missing_column(file, "numero_dpe", header));
+            Error::check_missing(file, &["numero_dpe"], header)?;
         }
         Ok(columns)
     }

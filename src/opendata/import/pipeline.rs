@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use super::files::explain_missing;
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
 use crate::report::{Converted, ImportReport};
@@ -208,15 +209,19 @@ impl<'c> BlockConsumer<'c> {
             return Ok(columns.clone());
         }
         let file = &self.context.file;
-        let columns = match self.table {
+        let table = self.table;
+        let explain = |error| explain_missing(error, table, &block.header);
+        let columns = match table {
             ImportTable::Dataset(Dataset::Dvf) => {
-                let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
+                let columns =
+                    dvf::columns::DvfColumns::find(&block.header, file).map_err(explain)?;
                 columns.check_geometry(&block.header, file)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }
             ImportTable::Dataset(Dataset::Dpe) => {
-                let columns = dpe::source::DpeColumns::find(&block.header, file)?;
+                let columns =
+                    dpe::source::DpeColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 if !self.has_all_columns && !columns.is_complete() {
                     self.look_up_stored(&columns)?;
@@ -224,12 +229,14 @@ impl<'c> BlockConsumer<'c> {
                 SourceColumns::Dpe(Arc::new(columns))
             }
             ImportTable::Ban => {
-                let columns = ban::columns::BanColumns::find(&block.header, file)?;
+                let columns =
+                    ban::columns::BanColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
             ImportTable::Rnb => {
-                let columns = rnb::columns::RnbColumns::find(&block.header, file)?;
+                let columns =
+                    rnb::columns::RnbColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Rnb(Arc::new(columns))
             }
