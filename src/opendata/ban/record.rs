@@ -25,7 +25,7 @@ use toise_geo::departments;
 use toise_geo::places::Places;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
-use toise_input::words;
+use toise_input::{is_encoded_twice, words};
 
 /// House number that local bases use for a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
@@ -139,6 +139,14 @@ pub fn convert(
                 &place().column("numero"),
                 range,
             );
+        }
+        let names = [
+            (BanField::Name, "nom_voie"),
+            (BanField::City, "nom_commune"),
+        ];
+        let mut names = names.into_iter();
+        if let Some((field, column)) = names.find(|(field, _)| is_encoded_twice(cell(*field))) {
+            findings.count_encoded_twice(&place().column(column), cell(field));
         }
         places.insert((insee_code.to_string(), 0));
         let suffix = filled(cell(BanField::Suffix)).unwrap_or(house.suffix);

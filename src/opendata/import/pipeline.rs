@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use super::files::explain_missing;
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
-use crate::report::{Converted, ImportReport};
+use crate::report::{Converted, ImportReport, Tally};
 use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dfi, dpe, dvf, rnb};
@@ -75,6 +75,8 @@ pub(super) struct BlockConsumer<'c> {
     pub(super) reading: FileReading,
     /// How its first rows write decimals.
     pub(super) decimals: DecimalEvidence,
+    /// Rows with text that was encoded as UTF-8 twice.
+    encoded_twice: Tally,
     /// Number of rows read from this source.
     pub(super) rows: u64,
     /// Communes and years of the rows used.
@@ -119,6 +121,7 @@ impl<'c> BlockConsumer<'c> {
             converting: VecDeque::new(),
             reading: FileReading::default(),
             decimals: DecimalEvidence::default(),
+            encoded_twice: Tally::default(),
             rows: 0,
             places: BTreeSet::new(),
         }
@@ -180,6 +183,15 @@ impl<'c> BlockConsumer<'c> {
             let note = columns.commune_note(&self.places);
             self.add_note(note);
         }
+        let example = self.encoded_twice.examples.first();
+        let note = example.map(|example| {
+            format!(
+                "rows with text that was encoded as UTF-8 twice: {}, such as {:?} in line {}; it is imported as it is; repair \
+                 the file and import it again",
+                self.encoded_twice.count, example.value, example.line
+            )
+        });
+        self.add_note(note);
         Ok(())
     }
 
@@ -325,7 +337,7 @@ impl<'c> BlockConsumer<'c> {
         let Some(conversion) = self.converting.pop_front() else {
             return Ok(());
         };
-        let converted = conversion.recv().map_err(|_| {
+        let mut converted = conversion.recv().map_err(|_| {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
@@ -345,6 +357,8 @@ impl<'c> BlockConsumer<'c> {
                 sales.add(&converted.batch);
             }
         }
+        let encoded_twice = std::mem::take(&mut converted.findings.encoded_twice);
+        self.encoded_twice.append(encoded_twice);
         let dropped = self.report.add(converted.findings);
         self.reading.left_out.append(dropped);
         self.places.extend(converted.places);
