@@ -81,6 +81,15 @@ pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     }
 }
 
+/// Returns whether a text is UTF-8 that was read as Windows-1252 and encoded again, as `AllÃ©e` for `Allée`.
+pub fn is_encoded_twice(text: &str) -> bool {
+    if text.is_ascii() {
+        return false;
+    }
+    let (bytes, _, has_other_letters) = WINDOWS_1252.encode(text);
+    !has_other_letters && std::str::from_utf8(&bytes).is_ok()
+}
+
 /// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a blank, and
 /// after or before a letter.
 fn has_latin_9_sign(text: &[u8]) -> bool {
@@ -319,6 +328,23 @@ mod tests {
             let (text, form) = read(&bytes);
             assert_eq!(text, TEXT, "{name}");
             assert_eq!(form.found().encoding.as_deref(), Some(name));
+        }
+    }
+
+    #[test]
+    fn text_that_was_encoded_twice_is_recognised() {
+        for twice in ["AllÃ©e Racine", "Route dâ€™Aulnay", "Rue de lâ€™Ã‰glise"] {
+            assert!(is_encoded_twice(twice), "{twice}");
+        }
+        for once in [
+            "",
+            "Rue A",
+            "Allée Racine",
+            "Route d’Aulnay",
+            "CAFÉ «É»",
+            "Łódź",
+        ] {
+            assert!(!is_encoded_twice(once), "{once}");
         }
     }
 

@@ -36,7 +36,7 @@ pub mod words;
 pub mod xml;
 
 pub use bounds::Bounds;
-pub use encoding::{Utf8Reader, by_name, single_byte_of, utf16_of};
+pub use encoding::{Utf8Reader, by_name, is_encoded_twice, single_byte_of, utf16_of};
 pub use error::Error;
 pub use form::{FileForm, SharedForm};
 pub use open::{Input, TextConversion, open, open_within};

@@ -73,6 +73,14 @@ pub struct IdEntry {
     pub versions: RowVersions,
     /// Number of columns that hold a value.
     pub filled: u16,
+    /// Source rows that the row was made from. The index does not store it: 0 in entries read from a file, and in tables
+    /// that do not have it.
+    pub source_rows: u32,
+}
+
+/// Returns the number of source rows in a cell of the table's column; 0 if the cell is empty.
+pub fn source_rows(cell: Option<i64>) -> u32 {
+    cell.map_or(0, |count| u32::try_from(count).unwrap_or_default())
 }
 
 /// Writes the index of one data file. Returns its checksums once it is on disk.
@@ -224,6 +232,7 @@ impl IdIndex {
                         changed: u32::from_le_bytes(*changed),
                     },
                     filled: u16::from_le_bytes(*filled),
+                    source_rows: 0,
                 },
             )
             .collect();
@@ -279,6 +288,7 @@ mod tests {
                     changed: row,
                 },
                 filled: 7,
+                source_rows: 0,
             })
             .collect();
         let sums = write(&path, &mut entries).unwrap();

@@ -3,8 +3,10 @@
 //!
 //! If two rows have the same id, the one with the later day in the table's version column wins. If the days are equal,
 //! the row with more filled columns wins, then the row pushed later. In a table without a `record` column, filled
-//! columns do not count. A row equal to the existing one changes nothing. An official edition wins over existing rows
-//! regardless of their versions, and existing rows that it does not contain are removed from the slices it covers.
+//! columns do not count. A row made from fewer source rows than the existing one never replaces it: its file lacks rows,
+//! and values computed without them are wrong. A row equal to the existing one changes nothing. An official edition wins
+//! over existing rows regardless of all this, and existing rows that it does not contain are removed from the slices it
+//! covers.
 //!
 //! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
 //! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
@@ -14,12 +16,13 @@
 //! Each row keeps the number of the version that added it and of the version that gave it its content ([`id_index`]).
 //! An unchanged row keeps both when it is rewritten.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, Date32Type, Int32Type};
+use arrow::datatypes::{DataType, Date32Type, Int32Type, Int64Type};
 use chrono::{DateTime, Datelike};
 use rayon::slice::ParallelSliceMut;
 
@@ -148,6 +151,7 @@ impl TableImport {
         deduplicate_by_id(&mut entries, &mut survivors, &mut outcome);
         let mut existing = compare_by_id(
             (&entries, &mut marks.versions),
+            table.schema,
             &parts,
             &slices,
             &mut survivors,
@@ -245,22 +249,41 @@ pub(super) fn forget_versions(table: &LockedTable) -> Result<(), Error> {
     shared_folder::forget_former(&table.folder)
 }
 
-/// Sorts entries by id and, within an id, best first; retains the best of each id and drops the others.
+/// Sorts entries by id; retains of each id the entry that replaces the others, and drops these.
 fn deduplicate_by_id(
     entries: &mut Vec<IdEntry>,
     survivors: &mut SurvivorSet,
     outcome: &mut ImportOutcome,
 ) {
-    let rank = |entry: &IdEntry| (entry.version, entry.filled, entry.row);
-    entries.par_sort_unstable_by(|a, b| a.id.cmp(&b.id).then_with(|| rank(b).cmp(&rank(a))));
-    entries.dedup_by(|later, first| {
-        let same = later.id == first.id;
+    entries.par_sort_unstable_by_key(|entry| (entry.id, entry.row));
+    entries.dedup_by(|later, kept| {
+        let same = later.id == kept.id;
         if same {
+            if replaces(later, kept) {
+                std::mem::swap(later, kept);
+            }
             survivors.drop_row(later.row);
             outcome.duplicates += 1;
         }
         same
     });
+}
+
+/// Maximum filled columns that a row may lose to one made from more source rows: a value computed from too few, such as
+/// a price per square metre.
+const COMPUTED_COLUMNS_MAX: u16 = 1;
+
+/// Returns whether a row replaces an earlier one with the same id.
+fn replaces(new: &IdEntry, old: &IdEntry) -> bool {
+    if new.version != old.version {
+        return new.version > old.version;
+    }
+    match new.source_rows.cmp(&old.source_rows) {
+        Ordering::Less => false,
+        Ordering::Equal => new.filled >= old.filled,
+        // Without the condition, repeated lines would replace a row that has a position by one that has none.
+        Ordering::Greater => new.filled.saturating_add(COMPUTED_COLUMNS_MAX) >= old.filled,
+    }
 }
 
 /// The existing rows that an import affects: row numbers, by data file.
@@ -313,6 +336,7 @@ impl ExistingRows {
 /// replaces another keeps the version in which the other was added.
 fn compare_by_id(
     (entries, versions): (&[IdEntry], &mut [RowVersions]),
+    schema: &TableSchema,
     parts: &[DataFile],
     slices: &[Slice],
     survivors: &mut SurvivorSet,
@@ -321,10 +345,16 @@ fn compare_by_id(
     let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
     let mut in_import: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
     for (index, data_file) in parts.iter().enumerate() {
+        let source_rows = stored_source_rows(data_file, schema)?;
         join(entries, &data_file.id_index().entries()?, |new, old| {
             in_import[index].insert(old.row);
-            // Slices mean that the import is an official edition, which wins over any version.
-            let wins = !slices.is_empty() || (new.version, new.filled) >= (old.version, old.filled);
+            let source_rows = source_rows.get(old.row as usize).copied().unwrap_or(0);
+            let old = IdEntry {
+                source_rows,
+                ..*old
+            };
+            // Slices mean that the import is an official edition, which wins over any row.
+            let wins = !slices.is_empty() || replaces(new, &old);
             if new.content != old.content && wins {
                 dead[index].insert(old.row);
                 versions[new.row as usize].added = old.versions.added;
@@ -336,6 +366,24 @@ fn compare_by_id(
         });
     }
     Ok(ExistingRows { dead, in_import })
+}
+
+/// Returns the number of source rows of each row of a data file; empty if the table does not have it.
+///
+/// # Errors
+/// The column cannot be read.
+fn stored_source_rows(data_file: &DataFile, schema: &TableSchema) -> Result<Vec<u32>, Error> {
+    let Some(name) = schema.source_rows else {
+        return Ok(Vec::new());
+    };
+    let column = column_index(schema, name)?;
+    let mut source_rows = Vec::new();
+    for group in 0..data_file.metadata().num_row_groups() {
+        let counts = data_file.read_column(group, column)?;
+        let counts = counts.as_primitive::<Int64Type>().iter();
+        source_rows.extend(counts.map(id_index::source_rows));
+    }
+    Ok(source_rows)
 }
 
 /// Calls `found` for each id that is in both lists, which must be sorted by id.

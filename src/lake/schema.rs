@@ -164,6 +164,9 @@ pub struct TableSchema {
     pub supersedes: Option<&'static str>,
     /// Fields of [`RECORD`], in their order there, that do not count as content in full: texts and numbers.
     pub content_rules: &'static [(&'static str, ContentRule)],
+    /// Integer column with the number of source rows that a row was made from. Of two rows with one id, the one made from
+    /// fewer never replaces the other. `None`: every row is made from one.
+    pub source_rows: Option<&'static str>,
     arrow: SchemaRef,
 }
 
@@ -235,6 +238,7 @@ impl TableSchema {
             date,
             supersedes: None,
             content_rules: &[],
+            source_rows: None,
             arrow: Arc::new(Schema::new(fields)),
         }
     }
@@ -242,6 +246,12 @@ impl TableSchema {
     /// Returns the table with rules for the content of its rows; see [`TableSchema::content_rules`].
     pub fn with_content_rules(mut self, rules: &'static [(&'static str, ContentRule)]) -> Self {
         self.content_rules = rules;
+        self
+    }
+
+    /// Returns the table with a column of source rows; see [`TableSchema::source_rows`].
+    pub fn with_source_rows(mut self, column: &'static str) -> Self {
+        self.source_rows = Some(column);
         self
     }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
-use arrow::datatypes::Date32Type;
+use arrow::datatypes::{Date32Type, Int64Type};
 use arrow::row::{RowConverter, SortField};
 use memchr::memmem::Finder;
 use parquet::arrow::ArrowWriter;
@@ -388,6 +388,10 @@ pub fn index_entries(
         .version
         .and_then(|name| rows.column_by_name(name))
         .and_then(|column| column.as_primitive_opt::<Date32Type>());
+    let source_rows = schema
+        .source_rows
+        .and_then(|name| rows.column_by_name(name))
+        .and_then(|column| column.as_primitive_opt::<Int64Type>());
     // In a projection the newer row wins, however many columns are filled, so filled columns are not counted.
     let counted = match schema.column(RECORD) {
         Some(_) => rows.columns(),
@@ -414,6 +418,11 @@ pub fn index_entries(
             row: first_row + row as u32,
             versions: RowVersions::default(),
             filled: filled[row],
+            source_rows: id_index::source_rows(
+                source_rows
+                    .filter(|column| column.is_valid(row))
+                    .map(|column| column.value(row)),
+            ),
         })
         .collect()
 }

@@ -3,13 +3,13 @@
 //!
 //! Counts the homes sold with a single row, of which complete files have few. If there are stored sales, also compares
 //! the imported sales with them by what they share in spite of missing rows: the mutation number, the day, the price, the
-//! commune and the kind. Memory: 32 bytes per imported sale. Reads ten columns of the files with these departments, once
+//! commune and the kind. Memory: 24 bytes per imported sale. Reads seven columns of the files with these departments, once
 //! per import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Float64Type, Int64Type};
 
 use toise_lake::schema::TableSchema;
@@ -18,17 +18,14 @@ use toise_lake::{Error, StoredRows};
 /// Maximum mutation numbers named as examples.
 const EXAMPLES_MAX: usize = 3;
 /// Columns read of each sale.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 7] = [
     "mutation_id",
     "property_type",
     "insee_code",
     "id",
     "transaction_date",
     "price_eur",
-    "land_surface_m2",
-    "surface_m2",
     "rows",
-    "lots",
 ];
 
 /// Minimum homes for their rows to show anything.
@@ -104,8 +101,6 @@ struct Sale {
     /// Of what the record shares with one made from fewer rows.
     shared: u64,
     id: u64,
-    /// Of values that change if rows are missing.
-    parts: u64,
     rows: i64,
 }
 
@@ -174,8 +169,7 @@ impl ImportedSales {
                     return;
                 };
                 is_stored[same] = true;
-                let new = imported[same];
-                shortened += u64::from(new.rows < old.rows && new.parts != old.parts);
+                shortened += u64::from(imported[same].rows < old.rows);
             });
         })?;
         let mut doubled = 0;
@@ -210,55 +204,32 @@ impl ImportedSales {
 
 /// Calls `take` with each sale that has a mutation number, that number, and the commune. The columns are [`COLUMNS`].
 fn each_sale(columns: &[ArrayRef], mut take: impl FnMut(Sale, &str, &str)) {
-    let [
-        mutation,
-        kind,
-        commune,
-        id,
-        day,
-        price,
-        land,
-        surface,
-        rows,
-        lots,
-    ] = columns
-    else {
+    let [mutation, kind, commune, id, day, price, rows] = columns else {
         return;
     };
     let texts = [mutation, kind, commune, id].map(|column| column.as_string_opt::<i32>());
     let [Some(mutation), Some(kind), Some(commune), Some(id)] = texts else {
         return;
     };
-    let numbers = [price, land, surface].map(|column| column.as_primitive_opt::<Float64Type>());
-    let [Some(price), Some(land), Some(surface)] = numbers else {
-        return;
-    };
-    let integers = [rows, lots].map(|column| column.as_primitive_opt::<Int64Type>());
-    let [Some(rows), Some(lots)] = integers else {
-        return;
-    };
     let Some(day) = day.as_primitive_opt::<Date32Type>() else {
+        return;
+    };
+    let Some(price) = price.as_primitive_opt::<Float64Type>() else {
+        return;
+    };
+    let Some(rows) = rows.as_primitive_opt::<Int64Type>() else {
         return;
     };
     for row in (0..id.len()).filter(|row| mutation.is_valid(*row)) {
         // Prices of some editions are in single precision.
-        let number = |values: &Float64Array| {
-            values
-                .is_valid(row)
-                .then(|| (values.value(row) as f32).to_bits())
-        };
+        let price = price
+            .is_valid(row)
+            .then(|| (price.value(row) as f32).to_bits());
         let (mutation, commune) = (mutation.value(row), commune.value(row));
-        let shared = (
-            mutation,
-            day.value(row),
-            number(price),
-            commune,
-            kind.value(row),
-        );
+        let shared = (mutation, day.value(row), price, commune, kind.value(row));
         let sale = Sale {
             shared: digest(&shared),
             id: digest(&id.value(row)),
-            parts: digest(&(number(land), number(surface), lots.value(row))),
             rows: rows.value(row),
         };
         take(sale, mutation, commune);

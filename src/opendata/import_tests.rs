@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::Dataset;
 use super::collecting_sink::CollectingSink;
+use super::dataset::ImportTable;
 use super::import::{ImportInput, ImportOptions, import_files, import_reader};
 use super::report::ImportReport;
 use super::skip::skipped;
@@ -461,6 +462,10 @@ fn damaged_files_give_one_error_with_its_location() {
             GEO.replace("date_mutation", "day").as_bytes(),
             "f, line 1, column \"date_mutation\"",
         ),
+        (
+            b"numero_dpe,etiquette_dpe\n1,A\n",
+            "f: it holds energy diagnostics (DPE); import it with `toise import dpe`",
+        ),
         (b"\x00\x01\x02binary\xff", "f, line 1: binary data"),
         (b"PK\x03\x04", "zip archive, perhaps cut off"),
         (b"", "empty"),
@@ -471,6 +476,27 @@ fn damaged_files_give_one_error_with_its_location() {
         assert!(message.contains(expected), "{expected}: {message}");
     }
     assert_eq!(import(Dataset::Dvf, &gzip).unwrap().1.rows_read, 5_000);
+}
+
+#[test]
+fn addresses_encoded_twice_get_a_note() {
+    let text = "id,numero,nom_voie,code_insee,nom_commune,lon,lat\n\
+        a,1,AllÃ©e Racine,93010,Bondy,2.494706,48.896724\n\
+        b,2,Allée Racine,93010,Bondy,2.494724,48.896892\n";
+    let (mut kept, mut report) = (CollectingSink::default(), ImportReport::default());
+    import_reader(
+        ImportTable::Ban,
+        text.as_bytes(),
+        "f",
+        SourceFormat::Detect,
+        &mut kept,
+        &ImportOptions::default(),
+        &mut report,
+    )
+    .unwrap();
+    assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
+    let note = "f: rows with text that was encoded as UTF-8 twice: 1, such as \"AllÃ©e Racine\" in line 2;";
+    assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
 }
 
 #[test]

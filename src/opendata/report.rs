@@ -103,6 +103,8 @@ pub struct ConversionFindings {
     pub unlisted: UnlistedValues,
     /// Sales that cannot be told apart by their rows, by how they were counted.
     pub unclear: Tallies,
+    /// Rows with text that was encoded as UTF-8 twice, imported as it is.
+    pub encoded_twice: Tally,
     /// Rows that equal another row of their sale in every cell.
     pub repeated_rows: u64,
     /// Location of the first value for which the file is refused, and the reason. A date that can only be month-first
@@ -128,6 +130,11 @@ impl ConversionFindings {
         tally(&mut self.unclear, what, place, value);
     }
 
+    /// Counts a row with text that was encoded as UTF-8 twice.
+    pub fn count_encoded_twice(&mut self, place: &SourceLocation, value: &str) {
+        self.encoded_twice.add(place, value);
+    }
+
     /// Counts a dropped value.
     pub fn drop_value(&mut self, reason: &'static str, place: &SourceLocation, value: &str) {
         let column = place.column.as_deref().unwrap_or_default();
@@ -149,15 +156,27 @@ impl ConversionFindings {
 }
 
 fn tally(tallies: &mut Tallies, reason: &'static str, place: &SourceLocation, value: &str) {
-    let tally = tallies.entry(reason).or_default();
-    tally.count += 1;
-    if tally.examples.len() < EXAMPLES_MAX {
-        tally.examples.push(Example {
-            file: place.file.clone(),
-            line: place.line.unwrap_or(0),
-            column: place.column.clone().unwrap_or_default(),
-            value: value.chars().take(VALUE_CHARS_MAX).collect(),
-        });
+    tallies.entry(reason).or_default().add(place, value);
+}
+
+impl Tally {
+    fn add(&mut self, place: &SourceLocation, value: &str) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES_MAX {
+            self.examples.push(Example {
+                file: place.file.clone(),
+                line: place.line.unwrap_or(0),
+                column: place.column.clone().unwrap_or_default(),
+                value: value.chars().take(VALUE_CHARS_MAX).collect(),
+            });
+        }
+    }
+
+    /// Adds the cases of another tally.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.count += other.count;
+        let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
+        self.examples.extend(other.examples.into_iter().take(room));
     }
 }
 
@@ -175,10 +194,7 @@ fn count_values(into: &mut UnlistedValues, column: &'static str, value: String, 
 
 fn merge(into: &mut Tallies, from: Tallies) {
     for (reason, found) in from {
-        let tally = into.entry(reason).or_default();
-        tally.count += found.count;
-        let room = EXAMPLES_MAX.saturating_sub(tally.examples.len());
-        tally.examples.extend(found.examples.into_iter().take(room));
+        into.entry(reason).or_default().append(found);
     }
 }
 
@@ -272,6 +288,8 @@ impl ImportReport {
             dropped,
             unlisted,
             unclear,
+            // Noted for each file.
+            encoded_twice: _,
             repeated_rows,
             refused: _,
         } = findings;

@@ -295,6 +295,48 @@ fn repeated_lines_are_counted_and_change_nothing() {
 }
 
 #[test]
+fn examples_of_unclear_sales_show_the_price_where_no_parcel_is_known() {
+    let row = "m1,2023-01-05,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1";
+    let without_parcel = row.replace("83137000CY0617", "");
+    for (row, column, value) in [
+        (row, "id_parcelle", "83137000CY0617"),
+        (without_parcel.as_str(), "valeur_fonciere", "310000"),
+    ] {
+        let (_, report) = read(&geo(&[row, row]));
+        let examples = report.unclear_sales.values().flat_map(|one| &one.examples);
+        let shown: Vec<(&str, &str)> = examples
+            .map(|one| (one.column.as_str(), one.value.as_str()))
+            .collect();
+        assert_eq!(shown, [(column, value)]);
+    }
+}
+
+#[test]
+fn a_sale_made_from_fewer_rows_never_replaces_the_complete_one() {
+    let house = "m1,2023-01-05,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1";
+    let shop = house.replace(",0,1,90,4,", ",0,4,60,0,");
+    // Alone, the house has a price per square metre, which is one value more.
+    let (complete, filtered) = (geo(&[house, shop.as_str()]), geo(&[house]));
+    let (added, replaced, unchanged) = ([1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 1]);
+    assert_eq!(outcomes(&[&complete, &filtered]), [added, unchanged]);
+    assert_eq!(
+        outcomes(&[&filtered, &complete, &filtered]),
+        [added, replaced, unchanged]
+    );
+    let renumbered = house.replace("m1,", "m2,");
+    for both in [
+        geo(&[house, shop.as_str(), renumbered.as_str()]),
+        geo(&[renumbered.as_str(), house, shop.as_str()]),
+    ] {
+        assert_eq!(outcomes(&[&both, &complete]), [added, unchanged]);
+    }
+    // More rows do not replace values that they lack.
+    let without_position = house.replace(",5.9,43.1", ",,");
+    let repeated = geo(&[&without_position, &without_position]);
+    assert_eq!(outcomes(&[&filtered, &repeated]), [added, unchanged]);
+}
+
+#[test]
 fn a_file_without_some_rows_of_stored_sales_gets_a_note() {
     let rows = [
         "m1,2023-01-05,1,Vente,208000,30,RUE A,83200,83137,Toulon,,83137000CY0616,,152,,1,3,0,,,,5.9,43.1",

@@ -49,6 +49,9 @@ const TRANSLATED: [&str; 4] = [
 /// Maximum edit distance at which a column name counts as a misspelling of [`NUMBER`].
 const MISSPELT_EDITS_MAX: usize = 2;
 
+/// Maximum characters of a column name in a shapefile, which cuts off the others.
+const CUT_CHARS: usize = 10;
+
 /// Published columns that the table does not hold; they are not reported as unknown.
 const UNUSED: [&str; 7] = [
     "id_fantoir",
@@ -83,6 +86,7 @@ impl BanColumns {
                 .filter_map(|name| plain.iter().position(|known| known == name));
             positions[field as usize] = found.next();
         }
+        let mut missing = Vec::new();
         for (needed, name) in [
             (
                 &[BanField::Id, BanField::Key, BanField::AddressId][..],
@@ -96,9 +100,18 @@ impl BanColumns {
                 .iter()
                 .all(|field| positions[*field as usize].is_none())
             {
-                return Err(Error::missing_column(file, name, header));
+                missing.push(name);
             }
         }
+        let cut = cut_names(header, &plain);
+        if !missing.is_empty() && !cut.is_empty() {
+            let reason = format!(
+                "the names of columns are cut to {CUT_CHARS} characters, as in a shapefile; rename {}",
+                cut.join(", ")
+            );
+            return Err(Error::malformed(SourceLocation::line(file, 1), reason));
+        }
+        Error::check_missing(file, &missing, header)?;
         let is_known = |at: usize| {
             let name = plain[at].as_str();
             positions.contains(&Some(at))
@@ -131,6 +144,20 @@ impl BanColumns {
         self.position(field)
             .map_or("", |at| block.cell(row, at).trim())
     }
+}
+
+/// Returns each name that is cut to [`CUT_CHARS`], with the whole name; `plain` are the normalised names of the header.
+fn cut_names(header: &Header, plain: &[String]) -> Vec<String> {
+    let mut cut = Vec::new();
+    for (name, plain) in header.names.iter().zip(plain) {
+        let mut known = FIELDS.iter().flat_map(|(_, names)| names.iter());
+        let whole =
+            known.find(|known| known.len() > CUT_CHARS && known.starts_with(plain.as_str()));
+        if let Some(whole) = whole.filter(|_| plain.len() == CUT_CHARS) {
+            cut.push(format!("{name} to {whole}"));
+        }
+    }
+    cut
 }
 
 #[cfg(test)]
@@ -173,6 +200,16 @@ mod tests {
         assert!(error.to_string().contains("nulmero"), "{error}");
         // A file of named places has no numbers.
         found("id;nom_lieu_dit;code_postal;code_insee;nom_commune;x;y;lon;lat");
+    }
+
+    #[test]
+    fn names_cut_by_a_shapefile_are_an_error_that_names_the_whole_ones() {
+        let names = "cle_intero;uid_adress;voie_nom;numero;suffixe;commune_no;commune_in;position";
+        let names = names.split(';').map(str::to_owned).collect();
+        let error = BanColumns::find(&Header::new(names), "bal.csv").unwrap_err();
+        let renamed = "rename cle_intero to cle_interop, commune_no to commune_nom, commune_in to \
+            commune_insee";
+        assert!(error.to_string().ends_with(renamed), "{error}");
     }
 
     #[test]

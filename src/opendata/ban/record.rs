@@ -19,13 +19,13 @@ use arrow::error::ArrowError;
 use super::columns::{BanColumns, BanField};
 use crate::conversion::{filled, is_wanted, numbers, text_lists, texts};
 use crate::report::{ConversionFindings, Converted};
-use crate::source::cell::{code, decimal, without_accents};
+use crate::source::cell::{code, decimal, whole, without_accents};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::places::Places;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
-use toise_input::words;
+use toise_input::{is_encoded_twice, words};
 
 /// House number that local bases use for a place without house numbers.
 const NO_NUMBER: i32 = 99_999;
@@ -140,6 +140,14 @@ pub fn convert(
                 range,
             );
         }
+        let names = [
+            (BanField::Name, "nom_voie"),
+            (BanField::City, "nom_commune"),
+        ];
+        let mut names = names.into_iter();
+        if let Some((field, column)) = names.find(|(field, _)| is_encoded_twice(cell(*field))) {
+            findings.count_encoded_twice(&place().column(column), cell(field));
+        }
         places.insert((insee_code.to_string(), 0));
         let suffix = filled(cell(BanField::Suffix)).unwrap_or(house.suffix);
         let code_of = |field| filled(cell(field)).map(|text| code(text, 5));
@@ -228,6 +236,7 @@ struct HouseCell<'c> {
 
 /// Reads the cell of a house number, as `12`, `12bis` or `12-14`; `None` if it cannot be read.
 fn house_number(cell: &str) -> Option<HouseCell<'_>> {
+    let cell = whole(cell);
     let digits = cell.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = cell.split_at(digits);
     let rest = rest.trim();
@@ -235,14 +244,13 @@ fn house_number(cell: &str) -> Option<HouseCell<'_>> {
         return Some(HouseCell::default());
     }
     let number: i32 = number.parse().ok()?;
-    let is_whole = ["", ".0", ",0", ".00", ",00"].contains(&rest);
     let is_suffix = rest.chars().all(char::is_alphabetic);
     let is_range = rest
         .trim_start_matches(RANGE_MARKS)
         .trim_start()
         .starts_with(|first: char| first.is_ascii_digit())
         && rest.starts_with(RANGE_MARKS);
-    if !is_whole && !is_suffix && !is_range {
+    if !is_suffix && !is_range {
         return None;
     }
     Some(HouseCell {
@@ -325,13 +333,16 @@ mod tests {
         assert_eq!(read(""), Some((None, "", false)));
         assert_eq!(read("99999"), Some((None, "", false)));
         assert_eq!(read("00012"), Some((Some(12), "", false)));
-        assert_eq!(read("12.0"), Some((Some(12), "", false)));
+        for whole in ["12", "12.0", "12,00", "12,0000000000"] {
+            assert_eq!(read(whole), Some((Some(12), "", false)), "{whole}");
+        }
+        assert_eq!(read("99999,0000000000"), Some((None, "", false)));
         assert_eq!(read("12bis"), Some((Some(12), "bis", false)));
         assert_eq!(read("12 B"), Some((Some(12), "B", false)));
         for range in ["16-18", "16 - 18", "16/18", "16 à 18"] {
             assert_eq!(read(range), Some((Some(16), "", true)), "{range}");
         }
-        for unreadable in ["bis", "-1", "12.5", "3000000000", "12 #4"] {
+        for unreadable in ["bis", "-1", "12.5", "12,0500", "3000000000", "12 #4"] {
             assert_eq!(read(unreadable), None, "{unreadable}");
         }
     }

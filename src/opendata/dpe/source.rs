@@ -21,19 +21,51 @@ static EXACT: LazyLock<HashMap<&'static str, usize>> = LazyLock::new(|| {
     names
 });
 
-/// The same by normalised names; current names take precedence over former ones.
-static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| {
+/// The same by normalised names.
+static PLAIN: LazyLock<HashMap<String, usize>> = LazyLock::new(|| index_by(plain_name));
+
+/// The same by the letters that all spellings have in common.
+static LOOSE: LazyLock<HashMap<String, usize>> = LazyLock::new(|| index_by(loose_name));
+
+/// Returns the index of each published column by its normalised names; current names take precedence over former ones.
+fn index_by(normalise: fn(&str) -> String) -> HashMap<String, usize> {
     let mut names = HashMap::new();
     for (index, column) in all().iter().enumerate() {
-        names.insert(plain_name(column.name), index);
+        names.entry(normalise(column.name)).or_insert(index);
     }
     for (index, column) in all().iter().enumerate() {
         for former in &column.former_names {
-            names.entry(plain_name(former)).or_insert(index);
+            names.entry(normalise(former)).or_insert(index);
         }
     }
     names
-});
+}
+
+/// Word that some versions of the register leave out of names: `Coût_par_énergie` is also `Coût_énergie`.
+const OPTIONAL_WORD: &str = "par";
+/// Start of a word that a program made of `n°`.
+const NUMBER_SIGN: &str = "ndeg";
+
+/// Normalises a column name further than [`plain_name`]: versions of the register differ in plurals and genders, double
+/// letters, blanks around `n°` and the word `par`.
+fn loose_name(name: &str) -> String {
+    let mut loose = String::new();
+    let plain = plain_name(name);
+    for word in plain.split('_').filter(|word| *word != OPTIONAL_WORD) {
+        let word = match word.strip_prefix(NUMBER_SIGN) {
+            Some(number) => format!("n{number}"),
+            None => word.to_owned(),
+        };
+        let stem = word.trim_end_matches('s');
+        let stem = stem.strip_suffix('e').unwrap_or(stem);
+        for sign in stem.chars() {
+            if sign.is_ascii_digit() || !loose.ends_with(sign) {
+                loose.push(sign);
+            }
+        }
+    }
+    loose
+}
 
 /// The columns of one file.
 #[derive(Clone, Debug)]
@@ -53,17 +85,17 @@ impl DpeColumns {
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let mut positions = vec![None; all().len()];
         let mut taken = vec![false; header.names.len()];
-        for exact in [true, false] {
+        let searches: [fn(&str) -> Option<usize>; 3] = [
+            |name| EXACT.get(name).copied(),
+            |name| PLAIN.get(&plain_name(name)).copied(),
+            |name| LOOSE.get(&loose_name(name)).copied(),
+        ];
+        for search in searches {
             for (at, name) in header.names.iter().enumerate() {
                 if taken[at] {
                     continue;
                 }
-                let known = if exact {
-                    EXACT.get(name.as_str()).copied()
-                } else {
-                    PLAIN.get(&plain_name(name)).copied()
-                };
-                if let Some(index) = known.filter(|index| positions[*index].is_none()) {
+                if let Some(index) = search(name).filter(|index| positions[*index].is_none()) {
                     positions[index] = Some(at);
                     taken[at] = true;
                 }
@@ -84,7 +116,7 @@ impl DpeColumns {
             ));
         }
         if !columns.has("numero_dpe") {
-            return Err(Error::missing_column(file, "numero_dpe", header));
+            Error::check_missing(file, &["numero_dpe"], header)?;
         }
         Ok(columns)
     }
@@ -191,6 +223,79 @@ mod tests {
             );
         }
         assert_eq!(columns.unknown, ["extra"]);
+    }
+
+    #[test]
+    fn names_of_every_version_of_the_register_are_found() {
+        let names = [
+            ("N°DPE", "numero_dpe"),
+            (
+                "Apports_internes_saison_froid",
+                "apport_interne_saison_froide",
+            ),
+            (
+                "Apports_internes_saison_chauffe_",
+                "apport_interne_saison_chauffe",
+            ),
+            (
+                "Apports_solaires_saison_froid",
+                "apport_solaire_saison_froide",
+            ),
+            (
+                "Coût_total_5_usages_énergie_n°1",
+                "cout_total_5_usages_energie_n1",
+            ),
+            ("cout_ecs_energie_ndeg3", "cout_ecs_energie_n3"),
+            (
+                "Emission_GES_chauffage_énergie_n°2",
+                "emission_ges_chauffage_energie_n2",
+            ),
+            (
+                "Emission_GES_ECS_énergie_n°1",
+                "emission_ges_ecs_energie_n1",
+            ),
+            (
+                "Description_générateur_chauffage_n°2_installation_n°1",
+                "description_generateur_chauffage_n2_installation_n1",
+            ),
+            (
+                "Production_électricité_PV_(kWhep/an)",
+                "production_electricite_pv_kwhep_par_an",
+            ),
+            (
+                "Qualité_isolation_plancher_haut_toit_terrase",
+                "qualite_isolation_plancher_haut_toit_terrasse",
+            ),
+            (
+                "Date_installation_générateur_ECS_n°1",
+                "date_installation_generateur_n1_ecs_n1",
+            ),
+            ("Type_installation_ECS", "type_installation_ecs_n1"),
+            ("Type_installation_ECS_(général)", "type_installation_ecs"),
+            (
+                "Conso_5_usages_é_finale_énergie_n°1",
+                "conso_5_usages_ef_energie_n1",
+            ),
+        ];
+        let columns = DpeColumns::find(&header(&names.map(|(name, _)| name)), "f.csv").unwrap();
+        assert_eq!(columns.unknown, [""; 0]);
+        for (at, (_, name)) in names.iter().enumerate() {
+            assert_eq!(
+                columns.positions[index_of(name).unwrap()],
+                Some(at),
+                "{name}"
+            );
+        }
+        let others = ["N°DPE", "Coût_ECS_dépensier", "Cage_d'escalier", "_score"];
+        let columns = DpeColumns::find(&header(&others), "f.csv").unwrap();
+        assert_eq!(columns.unknown, others[1..]);
+    }
+
+    #[test]
+    fn loose_names_are_distinct() {
+        let names = all().iter().map(|column| loose_name(column.name));
+        let names: std::collections::BTreeSet<String> = names.collect();
+        assert_eq!(names.len(), all().len());
     }
 
     #[test]

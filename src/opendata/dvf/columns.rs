@@ -190,7 +190,7 @@ impl DvfColumns {
     }
 
     fn check(&self, header: &Header, file: &str) -> Result<(), Error> {
-        let missing = |name: &str| Err(Error::missing_column(file, name, header));
+        let mut missing = Vec::new();
         for field in [
             DvfField::Date,
             DvfField::Nature,
@@ -198,16 +198,16 @@ impl DvfColumns {
             DvfField::CommuneCode,
         ] {
             if !self.has(field) {
-                return missing(FIELDS[field as usize].1[0]);
+                missing.push(FIELDS[field as usize].1[0]);
             }
         }
         if self.form == DvfForm::Raw && !self.has(DvfField::DepartmentCode) {
-            return missing("code_departement");
+            missing.push("code_departement");
         }
         if !self.has(DvfField::Local) && !self.has(DvfField::LocalCode) {
-            return missing("type_local");
+            missing.push("type_local");
         }
-        Ok(())
+        Error::check_missing(file, &missing, header)
     }
 
     /// Checks that the positions of the file can be read.
@@ -410,12 +410,17 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_needed_column_is_named() {
-        let header = Header::new(vec!["id_mutation".into(), "date_mutation".into()]);
-        let message = DvfColumns::find(&header, "f.csv").unwrap_err().to_string();
-        assert!(
-            message.starts_with("f.csv, line 1, column \"nature_mutation\""),
-            "{message}"
+    fn all_missing_needed_columns_are_named() {
+        let message = |names: &[&str]| {
+            let header = Header::new(names.iter().map(|name| (*name).to_owned()).collect());
+            DvfColumns::find(&header, "f.csv").unwrap_err().to_string()
+        };
+        assert_eq!(
+            message(&["id_mutation", "date_mutation"]),
+            "f.csv, line 1, column \"nature_mutation\": column missing, and valeur_fonciere, code_commune, type_local; \
+             the header has id_mutation, date_mutation"
         );
+        let row = message(&["2023-1", "2023-01-05", "Vente", "208000", "83137", "78,46"]);
+        assert!(row.contains("; it looks like a row:"), "{row}");
     }
 }

@@ -69,8 +69,9 @@ fn divide_by_section(
     let is_built = |section: &&Range<usize>| rows[(*section).clone()].iter().any(has_building);
     let mut report = |reason| {
         let row = &rows[commune.start];
-        let place = SourceLocation::line(file, row.line).column("id_parcelle");
-        findings.count_unclear(reason, &place, &row.parcel);
+        let (column, value) = row.shown();
+        let place = SourceLocation::line(file, row.line).column(column);
+        findings.count_unclear(reason, &place, &value);
     };
     if sections.len() == 1 {
         if has_several_buildings(&rows[commune.clone()]) {

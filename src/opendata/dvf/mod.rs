@@ -79,6 +79,7 @@ static SCHEMA: LazyLock<TableSchema> = LazyLock::new(|| {
         None,
     )
     .with_content_rules(&CONTENT_RULES)
+    .with_source_rows("rows")
 });
 
 /// Differences that do not change a sale: the precision of its price, of values computed from it and of its position,

@@ -93,8 +93,9 @@ pub fn convert(
         for sale in sales_of(&mut rows, mutations.grouping, file, &mut findings) {
             let sold = &rows[sale];
             if let Some(row) = repeated_dwelling(sold) {
-                let place = SourceLocation::line(file, row.line).column("id_parcelle");
-                findings.count_unclear(DWELLINGS_AS_ONE, &place, &row.parcel);
+                let (column, value) = row.shown();
+                let place = SourceLocation::line(file, row.line).column(column);
+                findings.count_unclear(DWELLINGS_AS_ONE, &place, &value);
             }
             for mut record in records(sold) {
                 let precision = place_sale(&mut record, sources.geocoder);

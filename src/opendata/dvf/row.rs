@@ -103,6 +103,18 @@ pub struct DvfRow<'a> {
     pub position: Option<(f64, f64)>,
 }
 
+impl DvfRow<'_> {
+    /// Returns the column and the value by which a report shows the row: the parcel, else the price.
+    pub fn shown(&self) -> (&'static str, String) {
+        if !self.parcel.is_empty() {
+            return ("id_parcelle", self.parcel.to_string());
+        }
+        let price = self.price_cents.map(|cents| cents as f64 / 100.0);
+        let price = price.map(|price| price.to_string());
+        ("valeur_fonciere", price.unwrap_or_default())
+    }
+}
+
 /// Parses one row of a file.
 pub struct RowReader<'c, 'b> {
     /// Columns of the file.

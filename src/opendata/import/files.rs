@@ -119,6 +119,22 @@ fn kind_of(header: &Header) -> Option<ImportTable> {
     is_ban.then_some(ImportTable::Ban)
 }
 
+/// Explains why a file with this header lacks columns of a table: it may hold what another command imports.
+pub(super) fn explain_missing(error: Error, table: ImportTable, header: &Header) -> Error {
+    let kind = kind_of(header).filter(|kind| *kind != table);
+    match (error, kind) {
+        (Error::MissingColumn { place, .. }, Some(kind)) => Error::malformed(
+            SourceLocation::file(&place.file),
+            format!(
+                "it holds {}; import it with `toise import {}`",
+                content(kind),
+                kind.name()
+            ),
+        ),
+        (error, _) => error,
+    }
+}
+
 /// Returns what a table holds, for messages.
 fn content(table: ImportTable) -> &'static str {
     match table {
@@ -158,7 +174,8 @@ pub fn group_by_columns(
         let (columns, count) = if is_page_without_rows(format, &header) {
             (None, 0)
         } else {
-            let found = dpe::source::DpeColumns::find(&header, &input.name)?;
+            let found = dpe::source::DpeColumns::find(&header, &input.name)
+                .map_err(|error| explain_missing(error, table, &header))?;
             let present = found.positions.iter().enumerate();
             let present = present.filter(|(_, position)| position.is_some());
             let columns = match format {

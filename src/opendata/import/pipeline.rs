@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
+use super::files::explain_missing;
 use super::{BLOCKS_CONVERTING, ImportOptions};
 use crate::dataset::{Dataset, ImportTable};
-use crate::report::{Converted, ImportReport};
+use crate::report::{Converted, ImportReport, Tally};
 use crate::source::cell::plain_name;
 use crate::source::{Block, Error, Header, SourceLocation};
 use crate::{ban, dfi, dpe, dvf, rnb};
@@ -74,6 +75,8 @@ pub(super) struct BlockConsumer<'c> {
     pub(super) reading: FileReading,
     /// How its first rows write decimals.
     pub(super) decimals: DecimalEvidence,
+    /// Rows with text that was encoded as UTF-8 twice.
+    encoded_twice: Tally,
     /// Number of rows read from this source.
     pub(super) rows: u64,
     /// Communes and years of the rows used.
@@ -118,6 +121,7 @@ impl<'c> BlockConsumer<'c> {
             converting: VecDeque::new(),
             reading: FileReading::default(),
             decimals: DecimalEvidence::default(),
+            encoded_twice: Tally::default(),
             rows: 0,
             places: BTreeSet::new(),
         }
@@ -179,6 +183,15 @@ impl<'c> BlockConsumer<'c> {
             let note = columns.commune_note(&self.places);
             self.add_note(note);
         }
+        let example = self.encoded_twice.examples.first();
+        let note = example.map(|example| {
+            format!(
+                "rows with text that was encoded as UTF-8 twice: {}, such as {:?} in line {}; it is imported as it is; repair \
+                 the file and import it again",
+                self.encoded_twice.count, example.value, example.line
+            )
+        });
+        self.add_note(note);
         Ok(())
     }
 
@@ -208,15 +221,19 @@ impl<'c> BlockConsumer<'c> {
             return Ok(columns.clone());
         }
         let file = &self.context.file;
-        let columns = match self.table {
+        let table = self.table;
+        let explain = |error| explain_missing(error, table, &block.header);
+        let columns = match table {
             ImportTable::Dataset(Dataset::Dvf) => {
-                let columns = dvf::columns::DvfColumns::find(&block.header, file)?;
+                let columns =
+                    dvf::columns::DvfColumns::find(&block.header, file).map_err(explain)?;
                 columns.check_geometry(&block.header, file)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Dvf(Arc::new(columns))
             }
             ImportTable::Dataset(Dataset::Dpe) => {
-                let columns = dpe::source::DpeColumns::find(&block.header, file)?;
+                let columns =
+                    dpe::source::DpeColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 if !self.has_all_columns && !columns.is_complete() {
                     self.look_up_stored(&columns)?;
@@ -224,12 +241,14 @@ impl<'c> BlockConsumer<'c> {
                 SourceColumns::Dpe(Arc::new(columns))
             }
             ImportTable::Ban => {
-                let columns = ban::columns::BanColumns::find(&block.header, file)?;
+                let columns =
+                    ban::columns::BanColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Ban(Arc::new(columns))
             }
             ImportTable::Rnb => {
-                let columns = rnb::columns::RnbColumns::find(&block.header, file)?;
+                let columns =
+                    rnb::columns::RnbColumns::find(&block.header, file).map_err(explain)?;
                 set_columns(&mut self.reading, &block.header, &columns.unknown);
                 SourceColumns::Rnb(Arc::new(columns))
             }
@@ -318,7 +337,7 @@ impl<'c> BlockConsumer<'c> {
         let Some(conversion) = self.converting.pop_front() else {
             return Ok(());
         };
-        let converted = conversion.recv().map_err(|_| {
+        let mut converted = conversion.recv().map_err(|_| {
             let place = SourceLocation::file(&self.context.file);
             Error::malformed(place, "the conversion of its rows stopped unexpectedly")
         })??;
@@ -338,6 +357,8 @@ impl<'c> BlockConsumer<'c> {
                 sales.add(&converted.batch);
             }
         }
+        let encoded_twice = std::mem::take(&mut converted.findings.encoded_twice);
+        self.encoded_twice.append(encoded_twice);
         let dropped = self.report.add(converted.findings);
         self.reading.left_out.append(dropped);
         self.places.extend(converted.places);

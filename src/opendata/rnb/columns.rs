@@ -40,11 +40,10 @@ impl RnbColumns {
     pub fn find(header: &Header, file: &str) -> Result<Self, Error> {
         let plain: Vec<String> = header.names.iter().map(|name| plain_name(name)).collect();
         let positions = RnbField::NAMES.map(|name| plain.iter().position(|known| known == name));
-        for needed in [RnbField::Id, RnbField::Point] {
-            if positions[needed as usize].is_none() {
-                return Err(Error::missing_column(file, needed.as_str(), header));
-            }
-        }
+        let needed = [RnbField::Id, RnbField::Point].into_iter();
+        let missing = needed.filter(|field| positions[*field as usize].is_none());
+        let missing: Vec<&str> = missing.map(RnbField::as_str).collect();
+        Error::check_missing(file, &missing, header)?;
         let named = header.names.iter().zip(&plain);
         let unknown = named.filter(|(_, plain)| !RnbField::NAMES.contains(&plain.as_str()));
         Ok(Self {

@@ -7,6 +7,7 @@ use std::io::{BufRead, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::cell::decimal;
 use toise_geo::reference_system::ReferenceSystem;
 use toise_input::missing::{self, MissingCounts};
 
@@ -30,6 +31,8 @@ pub struct GeometryColumn {
 
 /// Maximum names that a message lists.
 const LISTED_MAX: usize = 8;
+/// Minimum numbers among the names of a header for it to look like a row.
+const NUMBERS_MIN: usize = 2;
 
 impl Header {
     /// Creates a header without a description of geometries.
@@ -52,6 +55,12 @@ impl Header {
             names.push("…");
         }
         names.join(", ")
+    }
+
+    /// Returns whether the names look like the cells of a row, because the file has no header.
+    pub(crate) fn looks_like_row(&self) -> bool {
+        let numbers = self.names.iter().filter(|name| decimal(name).is_some());
+        numbers.count() >= NUMBERS_MIN
     }
 
     /// Returns whether the cells of a column may be letters that look like a marker for a missing value, such as `NA`.

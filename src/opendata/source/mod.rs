@@ -106,12 +106,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// The header lacks a required column.
-    #[error("{place}: column missing; the header has {found}")]
+    /// The header lacks required columns.
+    #[error("{place}: column missing{others}; the header has {found}")]
     MissingColumn {
-        /// Location; its column is the missing one.
+        /// Location; its column is the first missing one.
         place: SourceLocation,
-        /// The columns found, truncated.
+        /// Names the other missing columns; empty if there are none.
+        others: String,
+        /// The columns found, truncated, and what they look like.
         found: String,
     },
     /// The rows of a mutation are scattered in the file; reading it again with grouping on disk succeeds.
@@ -134,12 +136,24 @@ impl Error {
         }
     }
 
-    /// Creates the error for a header without a required column.
-    pub(crate) fn missing_column(file: &str, column: &str, header: &Header) -> Self {
-        Self::MissingColumn {
-            place: SourceLocation::line(file, 1).column(column),
-            found: header.listed(),
+    /// Returns the error for a header without the `missing` columns; nothing if there are none.
+    pub(crate) fn check_missing(file: &str, missing: &[&str], header: &Header) -> Result<(), Self> {
+        let Some((first, others)) = missing.split_first() else {
+            return Ok(());
+        };
+        let others = match others {
+            [] => String::new(),
+            others => format!(", and {}", others.join(", ")),
+        };
+        let mut found = header.listed();
+        if header.looks_like_row() {
+            found.push_str("; it looks like a row: add a first line with the names of the columns");
         }
+        Err(Self::MissingColumn {
+            place: SourceLocation::line(file, 1).column(*first),
+            others,
+            found,
+        })
     }
 
     /// Creates an error for a malformed source.

@@ -743,7 +743,7 @@ class DpeRecord(TypedDict):
     type_generateur_chauffage_principal_ecs: NotRequired[str]
     """As published by the register: type_generateur_chauffage_principal_ecs."""
     type_installation_ecs_n1: NotRequired[str]
-    """As published by the register: type_installation_ecs_n1."""
+    """As published by the register: Type installation ECS."""
     configuration_installation_ecs_n1: NotRequired[str]
     """As published by the register: Configuration installation ECS."""
     description_installation_ecs_n1: NotRequired[str]
@@ -769,7 +769,7 @@ class DpeRecord(TypedDict):
     cop_generateur_n1_ecs_n1: NotRequired[float]
     """As published by the register: COP générateur ECS n°1."""
     date_installation_generateur_n1_ecs_n1: NotRequired[str]
-    """As published by the register: date_installation_generateur_n1_ecs_n1."""
+    """As published by the register: Date installation générateur ECS n°1."""
     type_generateur_n2_ecs_n1: NotRequired[str]
     """As published by the register: Type générateur ECS n°2."""
     type_energie_generateur_n2_ecs_n1: NotRequired[str]
@@ -783,7 +783,7 @@ class DpeRecord(TypedDict):
     cop_generateur_n2_ecs_n1: NotRequired[float]
     """As published by the register: COP générateur ECS n°2."""
     date_installation_generateur_n2_ecs_n1: NotRequired[str]
-    """As published by the register: date_installation_generateur_n2_ecs_n1."""
+    """As published by the register: Date installation générateur ECS n°2."""
     type_ventilation: NotRequired[str]
     """As published by the register: Type ventilation."""
     surface_ventilee: NotRequired[float]
