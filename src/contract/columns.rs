@@ -77,13 +77,17 @@ const MEANINGS: &[(&str, &str)] = &[
         surface_reelle_bati surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area \
         property_size surface_area square_meters m2 sqm metre_carre metres_carres living_space habitable_area \
         superficie_habitable surf_hab surf_habitable surf surface_hab surface_carrez surface_loi_carrez surf_carrez \
-        superficie_carrez carrez loi_carrez surface_bien surface_logement square total_area"),
+        superficie_carrez carrez loi_carrez surface_bien surface_logement square total_area shab s_habitable \
+        surface_habitable_logement surface_habitable_du_logement"),
     ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size land_plot_surface lot_size lot_area"),
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
-        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces"),
+        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces \
+        nb_de_pieces nbr_de_pieces nbre_de_pieces nb_piece_principale nb_de_pieces_principales \
+        nbre_de_pieces_principales"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
-        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch"),
+        bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch \
+        nb_de_chambres nbr_de_chambres nbre_de_chambres"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
     ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor etage_n \
@@ -123,7 +127,9 @@ const MEANINGS: &[(&str, &str)] = &[
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
-        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban"),
+        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban adresse_de_l_immeuble \
+        adresse_immeuble adresse_des_travaux adresse_travaux adresse_du_chantier adresse_chantier geo_adresse \
+        adresse_principale adresse_brute"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
         num n no number numero_voirie num_voirie no_voirie n_voirie"),
@@ -461,6 +467,19 @@ mod tests {
             ("Nb ch.", "habitation.bedroomCount"),
             ("conseiller_nom_complet", "seller.name"),
             ("agent_name", "seller.name"),
+            ("Nb de pièces", "habitation.roomCount"),
+            ("Nbre de pièces", "habitation.roomCount"),
+            ("Nb_piece_principale", "habitation.roomCount"),
+            ("Nb de chambres", "habitation.bedroomCount"),
+            ("SHAB", "habitation.surface.total"),
+            ("S. habitable", "habitation.surface.total"),
+            ("surface_habitable_logement", "habitation.surface.total"),
+            ("Adresse de l'immeuble", ADDRESS),
+            ("ADRESSE des travaux", ADDRESS),
+            ("adresse du chantier", ADDRESS),
+            ("adresse_brute", ADDRESS),
+            ("geo_adresse", ADDRESS),
+            ("adresse_principale", ADDRESS),
             ("depcom", INSEE_CODE),
             ("CODGEO", INSEE_CODE),
         ] {
