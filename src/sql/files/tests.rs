@@ -99,6 +99,25 @@ fn codes_stay_text_and_types_are_those_of_the_whole_file() {
 }
 
 #[test]
+fn codes_that_a_program_held_as_numbers_lose_their_decimals() {
+    let csv = b"code_postal,depcom,version,prix\n83000.0,83137.0,1.0,5.0\n,83069.0,2.5,6.0\n";
+    let answer = read(csv);
+    use DataType::{Float64, Utf8View};
+    assert_eq!(types(&answer), [&Utf8View, &Utf8View, &Float64, &Float64]);
+    assert_eq!(answer.rows[0], ["83000", "83137", "1.0", "5.0"]);
+    assert_eq!(answer.rows[1], ["", "83069", "2.5", "6.0"]);
+    let note = answer.note.unwrap();
+    assert!(
+        note.contains("codes read without .0: code_postal, depcom"),
+        "{note}"
+    );
+    let kept = read(b"code,prix\n1.0,5\n1.5,6\n");
+    assert_eq!(kept.rows[0], ["1.0", "5"]);
+    let all = read_as("f.csv", csv, &TextColumns::All).unwrap();
+    assert_eq!(all.rows[0][0], "83000.0");
+}
+
+#[test]
 fn a_french_spreadsheet_gives_numbers_days_and_nulls() {
     let csv = b"r\xe9f;prix;surface;date;vu;ascenseur;vide\n\
         1;210 000,50;65,5;31/12/2024;2026-03-07T10:00:00Z;true;NA\n\
