@@ -263,6 +263,13 @@ fn keys_of_json_with_values_of_several_types_are_text() {
 }
 
 #[test]
+fn the_list_of_a_json_document_is_its_rows() {
+    let json = b"{\n \"total\": 2,\n \"dpe\": [\n {\"a\": 1},\n {\"a\": 2}\n ]\n}\n";
+    let answer = read_as("f.json", json, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows, [["1"], ["2"]]);
+}
+
+#[test]
 fn long_integers_of_json_are_kept_as_text() {
     let first = r#"{"id": 12345678901234567890123, "n": 1}"#;
     let second = r#"{"id": 7, "n": 2}"#;
@@ -364,6 +371,7 @@ fn what_is_no_table_is_refused_with_its_place() {
         ),
         (b"%PDF-1.7", "this is a PDF"),
         (b"[{]", "must be JSON"),
+        (b"{\n\"a\": 1\n}", "the rows must be a list of objects"),
         (b"[{\"a\": 1}, {\"a", "ends early, at line 1, column 14"),
     ] {
         let error = read_as("f.csv", bytes, &TextColumns::Codes).err().unwrap();

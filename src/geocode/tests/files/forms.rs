@@ -318,6 +318,11 @@ fn ndjson_and_parquet_keep_what_they_hold() {
     assert_eq!((report.rows, report.counts.ok), (2, 1));
     let of_array = std::fs::read_to_string(&output).unwrap();
     assert_eq!(of_array.lines().collect::<Vec<_>>(), [lines[0], lines[2]]);
+    let document = "{\"towns\": [\n {\"town\": \"Mende\",\n \"n\": 1.50},\n {}],\n \"total\": 2}\n";
+    std::fs::write(&input, document).unwrap();
+    assert_eq!(run(&job, &communes()).unwrap().rows, 2);
+    let of_document = std::fs::read_to_string(&output).unwrap();
+    assert_eq!(of_document, of_array);
     std::fs::write(&input, "[{\"town\": \"Mende\"}, {").unwrap();
     let error = run(&job, &communes()).unwrap_err().to_string();
     assert!(error.contains("the file ends early"), "{error}");
