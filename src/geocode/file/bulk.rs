@@ -182,6 +182,11 @@ impl FileJob<'_> {
     /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8. The objects of
     /// a JSON array are lines, and so are those of the only list in a JSON object; it is held in memory.
     pub(super) fn open(&self) -> Result<Input<'static>, Error> {
+        self.open_rows().map(|(input, _)| input)
+    }
+
+    /// Opens the input like [`Self::open`], and returns whether it is a JSON array or object.
+    pub(super) fn open_rows(&self) -> Result<(Input<'static>, bool), Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
         let opened = toise_input::open(file, TextConversion::Utf16Only);
         let mut input = opened.map_err(|error| match error {
@@ -195,7 +200,8 @@ impl FileJob<'_> {
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         let unmarked = unmarked.unwrap_or(start);
         let is_object = is_document(unmarked);
-        if !input.is_parquet && (is_object || is_array_of_objects(unmarked)) {
+        let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));
+        if is_json {
             let mut text = Vec::new();
             let mut source = input.reader.take(ARRAY_BYTES_MAX + 1);
             let read = source.read_to_end(&mut text);
@@ -215,7 +221,13 @@ impl FileJob<'_> {
             let lines = lines.map_or(text, String::into_bytes);
             input.reader = Box::new(io::Cursor::new(lines));
         }
-        Ok(input)
+        Ok((input, is_json))
+    }
+
+    /// Returns whether the output is named like JSON, and not like NDJSON.
+    pub(super) fn is_json_named(&self) -> bool {
+        let extension = self.output.extension().unwrap_or_default();
+        extension.eq_ignore_ascii_case("json")
     }
 
     /// Detects the kind of the input from its first bytes.

@@ -318,6 +318,17 @@ fn ndjson_and_parquet_keep_what_they_hold() {
     assert_eq!((report.rows, report.counts.ok), (2, 1));
     let of_array = std::fs::read_to_string(&output).unwrap();
     assert_eq!(of_array.lines().collect::<Vec<_>>(), [lines[0], lines[2]]);
+    let array = FileJob {
+        output: &folder.path().join("b.json"),
+        ..job
+    };
+    run(&array, &communes()).unwrap();
+    let written = std::fs::read_to_string(array.output).unwrap();
+    let expected = [lines[0], lines[2]].map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert_eq!(
+        serde_json::from_str::<Vec<Value>>(&written).unwrap(),
+        expected
+    );
     let document = "{\"towns\": [\n {\"town\": \"Mende\",\n \"n\": 1.50},\n {}],\n \"total\": 2}\n";
     std::fs::write(&input, document).unwrap();
     assert_eq!(run(&job, &communes()).unwrap().rows, 2);
