@@ -123,7 +123,8 @@ const MEANINGS: &[(&str, &str)] = &[
         nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
         acheminement bureau_distributeur bureau_distrib nom_commune_ban"),
     (INSEE_CODE, "code_insee insee insee_code code_commune code_insee_ban depcom codgeo code_geo code_com \
-        code_insee_commune code_insee_de_la_commune code_commune_insee insee_commune insee_com com_insee"),
+        code_insee_commune code_insee_de_la_commune code_commune_insee insee_commune insee_com com_insee \
+        code_comm_code_dep cod_dep_cod_com code_dep_code_com"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
@@ -482,6 +483,8 @@ mod tests {
             ("adresse_principale", ADDRESS),
             ("depcom", INSEE_CODE),
             ("CODGEO", INSEE_CODE),
+            ("CodeComm_CodeDep", INSEE_CODE),
+            ("CODDEP_CODCOM", INSEE_CODE),
         ] {
             let found = meaning(name).map(|meaning| meaning.field);
             assert_eq!(found, Some(field), "{name}");
