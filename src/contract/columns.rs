@@ -36,6 +36,8 @@ const STREET_AT: usize = 2;
 pub const ADDRESS: &str = "location.address";
 /// The field of the postal code.
 pub const POSTAL_CODE: &str = "location.postalCode";
+/// The field of the INSEE code of the commune.
+pub const INSEE_CODE: &str = "location.inseeCode";
 /// The field of sale or rent.
 pub const OFFER: &str = "offer.type";
 /// The field of the town.
@@ -75,14 +77,17 @@ const MEANINGS: &[(&str, &str)] = &[
         surface_reelle_bati surface_interieure area area_m2 size size_sqm size_m2 living_area living_surface floor_area \
         property_size surface_area square_meters m2 sqm metre_carre metres_carres living_space habitable_area \
         superficie_habitable surf_hab surf_habitable surf surface_hab surface_carrez surface_loi_carrez surf_carrez \
-        superficie_carrez carrez loi_carrez surface_bien surface_logement square total_area"),
+        superficie_carrez carrez loi_carrez surface_bien surface_logement square total_area shab s_habitable \
+        surface_habitable_logement surface_habitable_du_logement"),
     ("land.surface", "surface_terrain superficie_terrain terrain terrain_m2 surface_terrain_m2 land_surface land_surface_m2 land_area land_size plot_area plot_size land_plot_surface lot_size lot_area"),
     ("habitation.roomCount", "nb_pieces pieces nombre_pieces nombre_de_pieces nombre_pieces_principales nbr_pieces \
         nbre_pieces nb_piece piece nb_rooms rooms room_count number_of_rooms total_rooms rooms_quantity rooms_count piec \
-        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces"),
+        nombre_piece nombre_de_pieces_principales nb_pieces_principales pieces_principales sl_nb_piece sl_nb_pieces \
+        nb_de_pieces nbr_de_pieces nbre_de_pieces nb_piece_principale nb_de_pieces_principales \
+        nbre_de_pieces_principales"),
     ("habitation.bedroomCount", "nb_chambres chambres nombre_chambres nombre_de_chambres nbr_chambres nbre_chambres nb_chambre nombre_chambre nb_bedrooms \
         bedrooms bedroom bedroom_count number_of_bedrooms bedrooms_quantity bedrooms_count nb_ch nbr_ch nbre_ch \
-        chambre"),
+        nb_de_chambres nbr_de_chambres nbre_de_chambres chambre"),
     ("habitation.bathroomCount", "nb_salles_de_bain salles_de_bain salles_de_bains nb_sdb nbr_sdb sdb nb_bathrooms bathrooms bathroom bathroom_count \
         number_of_bathrooms nombre_de_salles_de_bain baths bath"),
     ("habitation.floor", "etage num_etage numero_etage floor floor_number apartment_floor property_floor etage_n \
@@ -119,19 +124,25 @@ const MEANINGS: &[(&str, &str)] = &[
         nom_de_la_commune nom_de_commune nom_de_la_ville libelle_commune lib_commune libelle_ville lib_ville localite \
         nom_localite nom_de_la_localite locality libelle_acheminement libelle_d_acheminement lib_acheminement \
         acheminement bureau_distributeur bureau_distrib nom_commune_ban"),
-    ("location.inseeCode", "code_insee insee insee_code code_commune code_insee_ban"),
+    (INSEE_CODE, "code_insee insee insee_code code_commune code_insee_ban depcom codgeo code_geo code_com \
+        code_insee_commune code_insee_de_la_commune code_commune_insee insee_commune insee_com com_insee \
+        code_comm_code_dep cod_dep_cod_com code_dep_code_com"),
     ("location.department", "departement_code code_departement num_departement departement department department_code dept"),
     ("location.district", "quartier district neighborhood neighbourhood nom_quartier"),
     (ADDRESS, "adresse address adresse_texte adresse_complete full_address street_address adresse_postale \
-        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban"),
+        adresse_du_bien adresse_bien adresse_logement adresse_1 ligne_adresse adr adresse_ban adresse_de_l_immeuble \
+        adresse_immeuble adresse_des_travaux adresse_travaux adresse_du_chantier adresse_chantier geo_adresse \
+        adresse_principale adresse_brute"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
-        num n no number"),
+        num n no number numero_voirie num_voirie no_voirie n_voirie"),
     (REPETITION, "house_number_suffix repetition rep indice_repetition indice_de_repetition suffixe adresse_suffixe \
         suffixe_numero numero_suffixe bis_ter bis ter btq"),
-    (STREET_TYPE, "street_type type_voie type_de_voie type_de_la_voie nature_voie nature_de_voie type_rue"),
+    (STREET_TYPE, "street_type type_voie type_de_voie type_de_la_voie nature_voie nature_de_voie type_rue type_voirie \
+        type_de_voirie"),
     (STREET, "street street_name nom_voie nom_de_voie nom_de_la_voie nom_rue nom_de_rue nom_de_la_rue libelle_voie \
-        libelle_de_voie lib_voie adresse_nom_voie voie rue road road_name"),
+        libelle_de_voie lib_voie adresse_nom_voie voie rue road road_name nom_voirie nom_de_voirie libelle_voirie \
+        type_et_libelle type_et_libelle_voie type_et_libelle_de_voie type_et_nom_voie type_et_nom_de_voie"),
     (PLACE, "localisation localisation_complete location loc lieu place secteur"),
     (ARRONDISSEMENT, "arrondissement arrond arr borough"),
     (LATITUDE, "latitude lat geo_lat gps_lat latitude_wgs84"),
@@ -178,6 +189,8 @@ const ORDINALS: [&str; 7] = ["er", "ere", "re", "e", "eme", "nd", "nde"];
 const COUNT_MAX: u32 = 100;
 /// Minimum length of a plural in such a name, bytes. Shorter words are not plurals: `12 bis`, `12 Mas`.
 const PLURAL_BYTES_MIN: usize = 4;
+/// Name of a column that holds the name of a street next to the column of its type, and otherwise a title.
+const STREET_LABEL: &str = "libelle";
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
     "adresse", "adresses", "address", "adr", "rue", "street", "voie", "voirie", "avenue",
@@ -311,11 +324,11 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 }
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
-/// whole address, otherwise those of its parts, then postal code and town. Empty without a street, or if there is
-/// neither a whole address nor a postal code nor a town: then the names do not say enough.
+/// whole address, otherwise those of its parts, then postal code and town. A place in words stands in for both after a
+/// street. Empty without a street and an address.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
-    let meanings = names.map(meaning);
-    let meanings: Vec<Option<ColumnMeaning>> = meanings.collect();
+    let names: Vec<&str> = names.collect();
+    let meanings: Vec<Option<ColumnMeaning>> = names.iter().map(|name| meaning(name)).collect();
     let of = |field: &str| {
         let columns = meanings.iter().enumerate();
         let ranked = columns.filter_map(|(column, found)| {
@@ -324,17 +337,23 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
         });
         ranked.min().map(|(_, column)| column)
     };
-    let street: Vec<usize> = match (of(ADDRESS), of(STREET)) {
+    let label = || names.iter().position(|name| folded(name) == STREET_LABEL);
+    let street_name = of(STREET).or_else(|| of(STREET_TYPE).and_then(|_| label()));
+    let street: Vec<usize> = match (of(ADDRESS), street_name) {
         (Some(address), _) => vec![address],
-        (None, Some(_)) => STREET_PARTS.iter().filter_map(|part| of(part)).collect(),
+        (None, Some(name)) => {
+            let parts = [HOUSE_NUMBER, REPETITION, STREET_TYPE];
+            let parts = parts.iter().filter_map(|part| of(part));
+            parts.chain([name]).collect()
+        }
         (None, None) => return Vec::new(),
     };
-    let town: Vec<usize> = [POSTAL_CODE, CITY]
+    let mut town: Vec<usize> = [POSTAL_CODE, CITY]
         .iter()
         .filter_map(|part| of(part))
         .collect();
     if town.is_empty() && of(ADDRESS).is_none() {
-        return Vec::new();
+        town.extend(of(PLACE));
     }
     street.into_iter().chain(town).collect()
 }
@@ -458,6 +477,23 @@ mod tests {
             ("kgCO2/m² .an", "habitation.climate.epcClimateScore"),
             ("DerniereVue", "lastSeenAt"),
             ("date_dernier_scan", "lastSeenAt"),
+            ("Nb de pièces", "habitation.roomCount"),
+            ("Nbre de pièces", "habitation.roomCount"),
+            ("Nb_piece_principale", "habitation.roomCount"),
+            ("Nb de chambres", "habitation.bedroomCount"),
+            ("SHAB", "habitation.surface.total"),
+            ("S. habitable", "habitation.surface.total"),
+            ("surface_habitable_logement", "habitation.surface.total"),
+            ("Adresse de l'immeuble", ADDRESS),
+            ("ADRESSE des travaux", ADDRESS),
+            ("adresse du chantier", ADDRESS),
+            ("adresse_brute", ADDRESS),
+            ("geo_adresse", ADDRESS),
+            ("adresse_principale", ADDRESS),
+            ("depcom", INSEE_CODE),
+            ("CODGEO", INSEE_CODE),
+            ("CodeComm_CodeDep", INSEE_CODE),
+            ("CODDEP_CODCOM", INSEE_CODE),
         ] {
             let found = meaning(name).map(|meaning| meaning.field);
             assert_eq!(found, Some(field), "{name}");
@@ -522,7 +558,14 @@ mod tests {
         let dpe = "numero_dpe;code_insee_ban;nom_commune_ban;adresse_ban;code_postal_ban";
         assert_eq!(columns(dpe), [3, 4, 2]);
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
-        assert_eq!(columns("N°;Rue"), [0; 0], "no town");
+        assert_eq!(columns("nom_iris;iris;N°;Rue"), [2, 3], "no town");
+        assert_eq!(columns("rue;lieu"), [0, 1], "a place for the town");
+        let buyers = "Nom;N° VOIRIE;SUFFIXE;TYPE VOIRIE;NOM VOIRIE";
+        assert_eq!(columns(buyers), [1, 2, 3, 4]);
+        let register = "depcom;numero;repetition;type_voie;libelle";
+        assert_eq!(columns(register), [1, 2, 3, 4]);
+        assert_eq!(columns("No_voie;Type_et_Libelle;x"), [0, 1]);
+        assert_eq!(columns("numero;libelle"), [0; 0], "a title");
         assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
     }
 

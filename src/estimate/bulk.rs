@@ -321,6 +321,7 @@ impl EstimateRun {
                     if let Some(found) = address {
                         let precision = found.precision.name();
                         *counts.located.entry(precision.into()).or_default() += 1;
+                        counts.without_town += u64::from(found.is_without_town);
                     }
                     counts.price(&estimate);
                     table.price(&estimate);

@@ -80,6 +80,12 @@ impl<'a> PostalAddress<'a> {
         }
     }
 
+    /// Returns whether postal code, commune or INSEE code are given separately.
+    fn has_town(&self) -> bool {
+        let parts = [self.postal_code, self.city, self.insee_code];
+        parts.iter().any(|part| !part.trim().is_empty())
+    }
+
     /// Returns whether no part names a place.
     pub fn is_empty(&self) -> bool {
         let parts = [self.address, self.postal_code, self.city, self.insee_code];
@@ -144,6 +150,9 @@ pub struct Resolved {
     pub insee_code: String,
     /// Whether the street or named place is written exactly, abbreviations aside.
     pub is_street_exact: bool,
+    /// Whether the address has no town next to its street, nor separately. The name of a town alone does not count: it
+    /// may be that of a building.
+    pub is_without_town: bool,
 }
 
 impl Resolved {
@@ -226,7 +235,7 @@ impl Unlocated {
 impl Geocoder {
     /// Returns the place that an address most probably means, however unsure; `None` if nothing is found.
     pub fn resolve(&self, asked: PostalAddress<'_>) -> Option<Resolved> {
-        self.resolve_text(asked.text().ok()?, asked.insee_code)
+        self.resolve_text(asked.text().ok()?, asked)
     }
 
     /// Returns the position of an address. If the street is not sure but the town or its code was given separately,
@@ -235,7 +244,7 @@ impl Geocoder {
     /// # Errors
     /// It is too long or not found, or the best result is of low confidence.
     pub fn locate(&self, asked: PostalAddress<'_>) -> Result<Resolved, Unlocated> {
-        let found = self.resolve_text(asked.text()?, asked.insee_code);
+        let found = self.resolve_text(asked.text()?, asked);
         let is_sure = |found: &Resolved| found.confidence != Confidence::Low;
         let town_alone = PostalAddress {
             address: "",
@@ -243,7 +252,7 @@ impl Geocoder {
         };
         let is_town_given = !asked.city.is_empty() || !asked.insee_code.is_empty();
         let has_town = !asked.address.is_empty() && is_town_given;
-        let town = || self.resolve_text(town_alone.text().ok()?, asked.insee_code);
+        let town = || self.resolve_text(town_alone.text().ok()?, town_alone);
         match found {
             Some(found) if is_sure(&found) => Ok(found),
             other if has_town => match (town().filter(is_sure), other) {
@@ -258,23 +267,31 @@ impl Geocoder {
         }
     }
 
-    fn resolve_text(&self, text: String, insee_code: &str) -> Option<Resolved> {
+    /// Searches the text of an address.
+    fn resolve_text(&self, text: String, asked: PostalAddress<'_>) -> Option<Resolved> {
+        let insee_code = Some(asked.insee_code).filter(|code| !code.is_empty());
         let request = SearchRequest {
             text,
             limit: 1,
-            insee_code: (!insee_code.is_empty()).then(|| insee_code.to_owned()),
+            insee_code: insee_code.map(str::to_owned),
             ..SearchRequest::default()
         };
         let found = self.search(&request);
         let best = found.first()?;
         let address = self.address(best);
+        let precision = Precision::of_kind(best.kind);
+        let is_town_missing =
+            best.matched.city == PartMatch::Missing || precision == Precision::Town;
         Some(Resolved {
             lat: address.lat,
             lon: address.lon,
             probability: address.properties.score,
             confidence: address.properties.confidence,
-            precision: Precision::of_kind(best.kind),
+            precision,
             is_street_exact: best.matched.street == PartMatch::Exact,
+            is_without_town: !asked.has_town()
+                && best.matched.postal_code == PartMatch::Missing
+                && is_town_missing,
             insee_code: address.properties.insee_code.into_owned(),
             label: address.properties.label,
         })

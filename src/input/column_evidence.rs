@@ -18,12 +18,14 @@ const DAY_LENGTH_MAX: usize = 10;
 pub(crate) const INTEGER_DIGITS_MAX: usize = 18;
 /// Words in the name of a column that holds codes, in lower case without accents.
 #[rustfmt::skip]
-const CODE_WORDS: [&str; 26] = [
+const CODE_WORDS: [&str; 28] = [
     "code", "codes", "insee", "cp", "postal", "postcode", "zip", "zipcode", "siren", "siret",
     "parcelle", "parcel", "section", "iris", "fantoir", "rivoli", "cog", "departement",
     "department", "tel", "telephone", "codepostal", "codeinsee", "codecommune", "postalcode",
-    "inseecode",
+    "inseecode", "depcom", "codgeo",
 ];
+/// What some programs add to a code that they hold as a number.
+const CODE_DECIMALS: &str = ".0";
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
 /// Columns that are always text, even if all cells are numbers.
@@ -71,8 +73,12 @@ pub(crate) enum ColumnKind {
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnEvidence {
     pub(crate) is_code: bool,
+    /// Whether the user named the column as text.
+    is_named: bool,
     keeps_missing: bool,
     pub(crate) values: u64,
+    /// Cells of a code that end in [`CODE_DECIMALS`].
+    decimal_codes: u64,
     integers: u64,
     numbers: u64,
     flags: u64,
@@ -100,8 +106,10 @@ impl ColumnEvidence {
             .any(|word| CODE_WORDS.contains(&word.as_str()));
         Self {
             is_code: is_named || is_code,
+            is_named,
             keeps_missing: missing::may_name_section(name),
             values: 0,
+            decimal_codes: 0,
             integers: 0,
             numbers: 0,
             flags: 0,
@@ -122,6 +130,18 @@ impl ColumnEvidence {
         (!is_missing).then_some(cell)
     }
 
+    /// Returns the cell as it is written, or `None` if it has no value: a code without its decimals.
+    pub(crate) fn written<'c>(&self, cell: &'c str) -> Option<&'c str> {
+        let cell = self.value(cell)?;
+        let whole = self.has_decimal_codes().then(|| whole_code(cell));
+        Some(whole.flatten().unwrap_or(cell))
+    }
+
+    /// Returns whether all cells are codes that a program held as numbers: `83000.0`.
+    pub(crate) fn has_decimal_codes(&self) -> bool {
+        self.is_code && !self.is_named && self.values > 0 && self.decimal_codes == self.values
+    }
+
     pub(crate) fn observe(&mut self, cell: &str) {
         let is_marked = marked_text(cell).is_some();
         let Some(cell) = self.value(cell) else {
@@ -130,6 +150,7 @@ impl ColumnEvidence {
         self.is_code |= is_marked;
         let cell = cell.trim();
         self.values += 1;
+        self.decimal_codes += u64::from(whole_code(cell).is_some());
         if self.is_code {
             return;
         }
@@ -220,6 +241,13 @@ impl ColumnEvidence {
     }
 }
 
+/// Returns the digits of a code before its decimals: `83000` of `83000.0`.
+fn whole_code(cell: &str) -> Option<&str> {
+    let digits = cell.trim().strip_suffix(CODE_DECIMALS)?;
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_whole.then_some(digits)
+}
+
 /// Returns the words of a column's name in lower case, without the accents of codes: `code`, `postal` of `codePostal`.
 fn words(name: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(name.len());
@@ -285,6 +313,7 @@ mod tests {
             "Département",
             "N° Téléphone",
             "INSEE",
+            "DEPCOM",
         ] {
             assert!(is_code(name), "{name}");
         }

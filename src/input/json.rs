@@ -1,12 +1,19 @@
 //! Reads JSON as some languages write it: with `NaN` and `Infinity`, which JSON does not have, and with integers of more
 //! digits than fit 64 bits.
 
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::column_evidence::INTEGER_DIGITS_MAX;
 
 /// Values that some languages write instead of JSON numbers.
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
+/// Maximum depth of objects in which the rows of a document are looked for.
+const DOCUMENT_DEPTH_MAX: usize = 8;
+/// Maximum lists of a document that a message names.
+const LISTS_NAMED_MAX: usize = 10;
 
 /// Reads JSON text; `NaN` and `Infinity` become null, and long integers texts ([`with_long_integers`]).
 ///
@@ -123,6 +130,79 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
     Ok(lines)
 }
 
+/// Returns whether a text begins as a JSON object over several lines does: its first line opens something, and is no
+/// whole object.
+pub fn is_document(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let Some(end) = start.iter().position(|byte| *byte == b'\n') else {
+        return false;
+    };
+    let line = start[..end].trim_ascii_end();
+    let opens = matches!(line.last(), Some(b'{' | b'[' | b',' | b':'));
+    let read: Result<IgnoredAny, serde_json::Error> = serde_json::from_slice(line);
+    line.starts_with(b"{") && opens && read.is_err_and(|error| error.is_eof())
+}
+
+/// Finds the rows of a JSON object: the only list of objects in it, or in the objects inside it. Returns the text of the
+/// list; `None` if the text is not a JSON object.
+///
+/// # Errors
+/// The text is cut off, or has no such list or several.
+pub fn rows_of_document(text: &[u8]) -> Result<Option<&str>, String> {
+    let fields: BTreeMap<String, &RawValue> = match serde_json::from_slice(text) {
+        Ok(fields) => fields,
+        Err(error) => return cut_off(&error, text).map_or(Ok(None), Err),
+    };
+    let mut lists = Vec::new();
+    add_lists(&fields, "", DOCUMENT_DEPTH_MAX, &mut lists);
+    if let [(_, list)] = lists.as_slice() {
+        return Ok(Some(*list));
+    }
+    let names: Vec<&str> = lists.iter().map(|(name, _)| name.as_str()).collect();
+    let found = if names.is_empty() {
+        "it has none".to_owned()
+    } else {
+        let shown = &names[..names.len().min(LISTS_NAMED_MAX)];
+        format!("it has several: {}", shown.join(", "))
+    };
+    Err(format!(
+        "a JSON object; the rows must be a list of objects, and {found}"
+    ))
+}
+
+/// Adds the lists of objects in the fields of an object, with their paths.
+fn add_lists<'t>(
+    fields: &BTreeMap<String, &'t RawValue>,
+    path: &str,
+    depth: usize,
+    lists: &mut Vec<(String, &'t str)>,
+) {
+    for (name, value) in fields {
+        let text: &'t str = value.get();
+        let name = format!("{path}{name}");
+        let items = text.strip_prefix('[').map(str::trim_start);
+        if items.is_some_and(|items| items.starts_with('{')) {
+            lists.push((name, text));
+        } else if text.starts_with('{')
+            && depth > 0
+            && let Ok(inner) = serde_json::from_str::<BTreeMap<String, &'t RawValue>>(text)
+        {
+            add_lists(&inner, &format!("{name}."), depth - 1, lists);
+        }
+    }
+}
+
+/// Writes the rows of a JSON object one per line ([`rows_of_document`]); `NaN` and `Infinity` become null. `None` if the
+/// text is not a JSON object.
+///
+/// # Errors
+/// Those of [`rows_of_document`] and [`lines_of_array`].
+pub fn lines_of_document(text: &[u8]) -> Result<Option<String>, String> {
+    let written = with_nulls(text);
+    let list = rows_of_document(written.as_deref().unwrap_or(text))?;
+    list.map(|list| lines_of_array(list.as_bytes())).transpose()
+}
+
 /// Returns where a text ends early if that is why it is not JSON, as after a download that was interrupted; `None` if it
 /// has another error, or is empty.
 pub fn cut_off(error: &serde_json::Error, text: &[u8]) -> Option<String> {
@@ -161,6 +241,44 @@ mod tests {
         );
         assert!(is_array_of_objects(b" [\n  {"));
         assert!(!is_array_of_objects(b"[id],[name]"));
+    }
+
+    #[test]
+    fn the_only_list_of_objects_of_a_document_is_its_rows() {
+        let text = b"{\"dpe\": [\n {\"a\": NaN},\n {\"a\": 2}],\n \"n\": 2, \"tags\": [\"x\"]}";
+        assert!(is_document(text));
+        assert_eq!(
+            lines_of_document(text),
+            Ok(Some("{\"a\": null}\n{\"a\": 2}\n".to_owned()))
+        );
+        let nested = b"{\n \"data\": {\"items\": [{\"a\": 1}]}\n}";
+        assert!(is_document(nested));
+        assert_eq!(
+            lines_of_document(nested),
+            Ok(Some("{\"a\": 1}\n".to_owned()))
+        );
+        for (text, expected) in [
+            ("{\n\"a\": 1}", "and it has none"),
+            (
+                "{\n\"a\": [{}], \"b\": {\"c\": [{}]}}",
+                "and it has several: a, b.c",
+            ),
+            ("{\n\"a\": [{}", "looks cut off"),
+        ] {
+            let refused = lines_of_document(text.as_bytes()).unwrap_err();
+            assert!(refused.ends_with(expected), "{refused}");
+        }
+        let lines = "{\"a\": 1\n{\"a\": 2}\n";
+        assert_eq!(lines_of_document(lines.as_bytes()), Ok(None));
+        for lines in [
+            lines,
+            "{\"a\": 1}\n{\"a\": 2}\n",
+            "{\"a\": 1}",
+            "{",
+            "a;b\n",
+        ] {
+            assert!(!is_document(lines.as_bytes()), "{lines}");
+        }
     }
 
     #[test]

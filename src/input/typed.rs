@@ -151,6 +151,9 @@ fn note(header: &[String], evidence: &[ColumnEvidence]) -> Option<String> {
         named("kept as text", &|column| {
             column.is_code && column.values > 0
         }),
+        named("codes read without .0", &|column| {
+            column.has_decimal_codes()
+        }),
         named("decimal commas", &|column| {
             column.kind() == ColumnKind::Number(LoneSeparator::French) && column.decimals.commas > 0
         }),
@@ -269,7 +272,7 @@ fn write(
         let mut count = 0;
         while count < BATCH_ROWS && rows.next(&mut record)? {
             for ((builder, column), cell) in builders.iter_mut().zip(evidence).zip(&record) {
-                builder.append(column.value(cell));
+                builder.append(column.written(cell));
             }
             count += 1;
         }

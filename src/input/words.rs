@@ -195,15 +195,21 @@ pub fn names_class(cell: &str) -> bool {
     first_word(cell).is_some_and(|word| class_of_word(&word).is_some())
 }
 
-/// Returns the first word of a cell, in lower case without accents; `None` for a town such as `Bar-le-Duc`.
+/// Returns the first word of a cell, in lower case without accents, or the second of two if the first is an article:
+/// `UNE MAISON`. `None` for a town such as `Bar-le-Duc`.
 fn first_word(cell: &str) -> Option<String> {
     let cell = cell.trim().to_lowercase();
     let mut words = cell.split(|sign: char| !sign.is_alphanumeric());
     let first = words.next()?;
-    if first == BAR && is_town_of_bar(words.filter(|word| !word.is_empty())) {
+    let others: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    if first == BAR && is_town_of_bar(others.iter().copied()) {
         return None;
     }
-    Some(first.chars().map(without_accent).collect())
+    let word = match (first, others.as_slice()) {
+        ("un" | "une", [noun]) => *noun,
+        _ => first,
+    };
+    Some(word.chars().map(without_accent).collect())
 }
 
 /// Returns whether the words after [`BAR`] make it the name of a town: `Bar-le-Duc`, `Bar-sur-Aube`.
@@ -343,6 +349,9 @@ mod tests {
         assert_eq!(others.map(storey), [None; 7]);
         assert_eq!(home_class("Appartement T3"), Some(HomeClass::Flat));
         assert_eq!(home_class("Maison individuelle"), Some(HomeClass::House));
+        assert_eq!(home_class("UNE MAISON"), Some(HomeClass::House));
+        assert_eq!(home_class("UN APPARTEMENT"), Some(HomeClass::Flat));
+        assert_eq!(home_class("UN"), None);
         assert_eq!(home_class("Local commercial"), None);
     }
 

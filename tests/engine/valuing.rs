@@ -256,7 +256,10 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
             (missing, 1),
             (surface, 1),
             ("the row has 2 cells where the header has 7", 1),
-            ("type: must be one of: CLASS_FLAT, CLASS_HOUSE", 1),
+            (
+                "type: must be one of: CLASS_FLAT, CLASS_HOUSE, or a word for one such as Appartement or Maison",
+                1
+            ),
         ]
     );
     assert_eq!(reading.columns_unused, ["colour"]);

@@ -10,7 +10,7 @@ use crate::Estimate;
 use toise_geocode::resolve::Precision;
 use toise_input::reading::LeftOutValues;
 use toise_input::{ReadFile, SharedReading};
-use toise_opendata::portfolio::warn_of_streets;
+use toise_opendata::portfolio::{warn_of_streets, warn_of_towns};
 
 /// Names in the contract, and how often each occurred.
 type Count = BTreeMap<Cow<'static, str>, u64>;
@@ -38,6 +38,8 @@ pub struct BulkEstimateReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: Count,
+    /// Rows located by an address without a town next to its street.
+    pub without_town: u64,
     /// Rows of a block that could be read but not valued, by reason. They are merged into `files`.
     #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
     pub left_out: LeftOutValues,
@@ -55,6 +57,7 @@ impl BulkEstimateReport {
         let mut file = reading.found(std::mem::take(&mut self.left_out));
         let by_town = self.located.get(Precision::Town.name());
         warn_of_streets(&mut file, by_town.copied().unwrap_or_default());
+        warn_of_towns(&mut file, self.without_town, self.located.values().sum());
         self.files = vec![file];
         self.seconds = started.elapsed().as_secs_f64();
         self.rows_per_second = self.rows as f64 / self.seconds.max(f64::MIN_POSITIVE);
@@ -76,6 +79,7 @@ impl BulkEstimateReport {
         self.rows += other.rows;
         self.valued += other.valued;
         self.errors += other.errors;
+        self.without_town += other.without_town;
         self.left_out.append(other.left_out.clone());
         for (own, added) in [
             (&mut self.status, &other.status),

@@ -38,6 +38,8 @@ use toise_opendata::portfolio::RowFault;
 const POSITION_PATH: &str = "longitude, latitude";
 /// Advice for a row without a position.
 const POSITION_ADVICE: &str = "; `toise geocode` finds the positions of addresses";
+/// Advice for a row with another class.
+const CLASS_ADVICE: &str = ", or a word for one such as Appartement or Maison";
 
 /// Parses the body of an estimate; `today` is the default valuation date. Does not locate its address yet.
 ///
@@ -134,8 +136,12 @@ pub fn parse_cells<'c>(
     let home = read_cells(cells, position, today);
     let home = home.map_err(|fault| {
         let is_position = POSITION_COLUMNS.contains(&fault.path.as_str());
-        let has_none = is_position && fault.message == MISSING;
-        let advice = if has_none { POSITION_ADVICE } else { "" };
+        let is_missing = fault.message == MISSING;
+        let advice = match fault.path.as_str() {
+            _ if is_position && is_missing => POSITION_ADVICE,
+            "type" if !is_missing => CLASS_ADVICE,
+            _ => "",
+        };
         RowFault::Other(format!("{fault}{advice}"))
     })?;
     match check_position(home.latitude, home.longitude) {

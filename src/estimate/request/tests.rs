@@ -310,7 +310,11 @@ fn a_row_needs_position_class_and_surface_and_names_its_columns() {
         ("surface_m2", "NaN", "must be a number between 5 and 5000"),
         ("surface_m2", "inf", "must be a number between 5 and 5000"),
         ("surface_m2", "", "is required"),
-        ("type", "castle", "must be one of: CLASS_FLAT, CLASS_HOUSE"),
+        (
+            "type",
+            "castle",
+            "must be one of: CLASS_FLAT, CLASS_HOUSE, or a word for one such as Appartement or Maison",
+        ),
         ("valuation_date", "soon", toise_contract::dates::DATE_RULE),
     ] {
         assert_eq!(with(name, cell).unwrap_err(), format!("{name}: {message}"));
@@ -398,7 +402,7 @@ fn the_class_of_a_row_is_read_in_every_usual_spelling() {
         assert_eq!(read(class).unwrap(), flat, "{class}");
     }
     let house = read("CLASS_HOUSE").unwrap();
-    for class in ["villa", "Pavillon", "maison de ville"] {
+    for class in ["villa", "Pavillon", "maison de ville", "UNE MAISON"] {
         assert_eq!(read(class).unwrap(), house, "{class}");
     }
     for class in ["parking", "local commercial", "immeuble", "Yourte"] {

@@ -18,13 +18,13 @@ use super::text::TextEncoding;
 use super::{ndjson, parquet};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::json::{is_array_of_objects, lines_of_array};
+use toise_input::json::{is_array_of_objects, is_document, lines_of_array, lines_of_document};
 use toise_input::{Input, ReadFile, TextConversion};
 use toise_lake::foreign::ForeignError;
 
 /// Bytes written at a time.
 const BUFFER_BYTES: usize = 1 << 20;
-/// Maximum size of a JSON array, which is held in memory, bytes.
+/// Maximum size of a JSON array or object, which is held in memory, bytes.
 const ARRAY_BYTES_MAX: u64 = 512 << 20;
 
 /// Errors of geocoding a file.
@@ -180,8 +180,13 @@ impl FileJob<'_> {
     }
 
     /// Opens the input at its beginning, unpacked. Text is not re-encoded, except from UTF-16 to UTF-8. The objects of
-    /// a JSON array are lines; the array is held in memory.
+    /// a JSON array are lines, and so are those of the only list in a JSON object; it is held in memory.
     pub(super) fn open(&self) -> Result<Input<'static>, Error> {
+        self.open_rows().map(|(input, _)| input)
+    }
+
+    /// Opens the input like [`Self::open`], and returns whether it is a JSON array or object.
+    pub(super) fn open_rows(&self) -> Result<(Input<'static>, bool), Error> {
         let file = File::open(self.input).map_err(|error| self.reading(error))?;
         let opened = toise_input::open(file, TextConversion::Utf16Only);
         let mut input = opened.map_err(|error| match error {
@@ -193,21 +198,36 @@ impl FileJob<'_> {
             .fill_buf()
             .map_err(|error| self.reading(error))?;
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
-        if !input.is_parquet && is_array_of_objects(unmarked.unwrap_or(start)) {
+        let unmarked = unmarked.unwrap_or(start);
+        let is_object = is_document(unmarked);
+        let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));
+        if is_json {
             let mut text = Vec::new();
             let mut source = input.reader.take(ARRAY_BYTES_MAX + 1);
             let read = source.read_to_end(&mut text);
             read.map_err(|error| self.reading(error))?;
             if text.len() as u64 > ARRAY_BYTES_MAX {
-                let reason = "is a JSON array of more than 512 MiB: write one object per line";
+                let reason = "is a JSON text of more than 512 MiB: write one object per line";
                 return Err(self.misfit(Fault::new("data", reason)));
             }
             let unmarked = text.strip_prefix(super::text::BYTE_ORDER_MARK);
-            let lines = lines_of_array(unmarked.unwrap_or(&text))
-                .map_err(|reason| self.misfit(Fault::new("data", reason)))?;
+            let unmarked = unmarked.unwrap_or(&text);
+            let lines = if is_object {
+                lines_of_document(unmarked)
+            } else {
+                lines_of_array(unmarked).map(Some)
+            };
+            let lines = lines.map_err(|reason| self.misfit(Fault::new("data", reason)))?;
+            let lines = lines.map_or(text, String::into_bytes);
             input.reader = Box::new(io::Cursor::new(lines));
         }
-        Ok(input)
+        Ok((input, is_json))
+    }
+
+    /// Returns whether the output is named like JSON, and not like NDJSON.
+    pub(super) fn is_json_named(&self) -> bool {
+        let extension = self.output.extension().unwrap_or_default();
+        extension.eq_ignore_ascii_case("json")
     }
 
     /// Detects the kind of the input from its first bytes.

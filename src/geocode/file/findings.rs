@@ -5,8 +5,9 @@ use super::rows::{RowAnswer, RowCells};
 use toise_input::missing::MissingCounts;
 use toise_input::reading::{LeftOutValues, ReadFile};
 
-/// Reason given for rows in error.
-const UNREADABLE: &str = "the row cannot be read, or is no valid query";
+/// Reason given for rows whose cells cannot be read.
+const UNREADABLE: &str = "the row cannot be read: it has more or fewer cells than the header, an open quotation mark or a \
+                          cell that is too long, or is no JSON object";
 
 /// Missing values and faulty rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,8 @@ impl RowFindings {
     pub fn count(&mut self, line: u64, query: Option<&RowCells>, answer: &RowAnswer) {
         if answer.status == RowStatus::Error {
             let text = query.map_or("", |cells| &cells.text);
-            self.left_out.add(UNREADABLE, line, "", text);
+            let reason = query.map_or(UNREADABLE, RowCells::fault);
+            self.left_out.add(reason, line, "", text);
         }
     }
 

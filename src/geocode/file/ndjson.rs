@@ -36,7 +36,7 @@ struct Line {
 }
 
 /// Geocodes a file of JSON objects, one per line. A line that is not an object becomes an object that holds the line
-/// and its status.
+/// and its status. The result of a JSON array is an array if the output is named so.
 pub(super) fn run(
     job: &FileJob<'_>,
     answers: &(impl RowAnswers + ?Sized),
@@ -45,12 +45,18 @@ pub(super) fn run(
     let operation = job.request.operation;
     let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
-    let input = job.open()?;
+    let (input, is_json) = job.open_rows()?;
     let mut lines = Lines::new(input.reader, RECORD_BYTES_MAX as u64);
     let mut output = BufWriter::new(output);
     let (mut counts, mut findings, mut read) = (RowCounts::default(), RowFindings::default(), 0);
     let mut file = ReadFile::default();
     let mut request = Cow::Borrowed(job.request);
+    let [open, between, end] = if is_json && job.is_json_named() {
+        ["[\n", ",\n", "\n]\n"]
+    } else {
+        ["", "\n", "\n"]
+    };
+    let mut before = open;
     loop {
         let block = next_block(&mut lines).map_err(|error| job.reading(error))?;
         if block.is_empty() {
@@ -74,10 +80,14 @@ pub(super) fn run(
             counts.count(answer);
             findings.count(line.number, cells.as_ref(), answer);
             let text = with_results(line, rows.appended(), answer, operation);
-            writeln!(output, "{text}").map_err(|error| job.writing(error))?;
+            write!(output, "{before}{text}").map_err(|error| job.writing(error))?;
+            before = between;
         }
         (job.progress)(lines.bytes_read() - read);
         read = lines.bytes_read();
+    }
+    if counts.rows() > 0 {
+        write!(output, "{end}").map_err(|error| job.writing(error))?;
     }
     output.flush().map_err(|error| job.writing(error))?;
     file.reading.form = input.form.found();

@@ -12,7 +12,8 @@ use crate::text::fold::{Token, tokens};
 use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{
-    CITY, POSTAL_CODE, address_columns, has_house_number, is_house_number, meaning,
+    ADDRESS, CITY, INSEE_CODE, PLACE, POSTAL_CODE, address_columns, has_house_number,
+    is_house_number, meaning,
 };
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
@@ -200,7 +201,8 @@ impl FileRequest {
     }
 
     /// Returns the request for a file with these columns. If the request leaves the choice of address columns to their
-    /// names, and the names show which they are, the result names them.
+    /// names, and the names show which they are, the result names them. If none of them has the town, the results must
+    /// be in the commune of a column named like an INSEE code.
     pub fn for_header(&self, header: &[String]) -> Cow<'_, Self> {
         let is_open = self.unnamed == UnnamedColumns::ByMeaning
             && self.operation == Operation::Search
@@ -213,8 +215,14 @@ impl FileRequest {
             return Cow::Borrowed(self);
         }
         let columns = columns.into_iter().map(|column| header[column].clone());
+        let columns: Vec<String> = columns.collect();
+        let mut insee_code = self.insee_code.clone();
+        if insee_code.is_none() && self.postal_code.is_none() && !have_meaning(&columns, &TOWN) {
+            insee_code = column_of(header, INSEE_CODE);
+        }
         Cow::Owned(Self {
-            columns: columns.collect(),
+            columns,
+            insee_code,
             is_meant: true,
             ..self.clone()
         })
@@ -231,6 +239,25 @@ impl FileRequest {
             ResultColumn::read(&self.result_columns, self.operation)
         }
     }
+}
+
+/// Meanings of columns that say in which town an address is.
+const TOWN: [&str; 3] = [POSTAL_CODE, CITY, PLACE];
+
+/// Returns whether the name of one of these columns has one of these meanings.
+fn have_meaning(columns: &[String], fields: &[&str]) -> bool {
+    let mut meanings = columns.iter().filter_map(|name| meaning(name));
+    meanings.any(|found| fields.contains(&found.field))
+}
+
+/// Returns the column whose name has this meaning.
+fn column_of(header: &[String], field: &str) -> Option<String> {
+    let ranked = header.iter().filter_map(|name| {
+        let found = meaning(name).filter(|found| found.field == field)?;
+        Some((found.rank, name))
+    });
+    let first = ranked.min_by_key(|(rank, _)| *rank);
+    first.map(|(_, name)| name.clone())
 }
 
 /// The columns of a file that a request reads, by position.
@@ -351,6 +378,14 @@ impl InputColumns {
                 "the address is made of the columns {}, in this order; --columns names others",
                 named.columns.join(", ")
             ));
+            reading.notes.extend(town_note(request, &named));
+        } else if request.unnamed == UnnamedColumns::ByMeaning
+            && header.len() > 1
+            && found.has_every_column(&named)
+        {
+            let note = "no column is named like a street or an address, so the address is made of all columns; \
+                        --columns names those of the address";
+            reading.notes.push(note.to_owned());
         }
         Ok((found, reading))
     }
@@ -406,6 +441,25 @@ impl InputColumns {
         }
         reading
     }
+}
+
+/// Returns a note on the town of addresses whose columns were chosen by their names, if none of these has the town;
+/// `named` is the request with these columns.
+fn town_note(request: &FileRequest, named: &FileRequest) -> Option<String> {
+    if request.insee_code.is_some() || request.postal_code.is_some() {
+        return None;
+    }
+    if let Some(column) = &named.insee_code {
+        return Some(format!(
+            "the commune of an address is the INSEE code in {column}; --citycode names another column"
+        ));
+    }
+    let is_said = have_meaning(&named.columns, &[POSTAL_CODE, CITY, PLACE, ADDRESS]);
+    (!is_said).then(|| {
+        "no town column: many towns have a street of the same name; name the column of the town with --columns, or of \
+         its code with --postcode or --citycode"
+            .to_owned()
+    })
 }
 
 /// Refuses a header that looks like a row: a cell has a street with a house number, or a postal code, so the file has
@@ -497,8 +551,27 @@ mod tests {
         assert_eq!(text("N°;Adresse;CP;Commune;Nom client"), (vec![1, 2, 3], 1));
         assert_eq!(text("id;CP;Ville;Rue;N°"), (vec![4, 3, 1, 2], 1));
         assert_eq!(text("id;adresse"), (vec![1], 1), "a whole address");
-        assert_eq!(text("rue;note"), (vec![0, 1], 0), "no town");
-        assert_eq!(text("a;b"), (vec![0, 1], 0));
+        assert_eq!(text("nom_iris;rue;note"), (vec![1], 2), "no town");
+        assert_eq!(text("rue;lieu"), (vec![0, 1], 1), "a place");
+        assert_eq!(text("rue;depcom"), (vec![0], 2), "a commune");
+        assert_eq!(text("a;b"), (vec![0, 1], 1), "all columns");
+        assert_eq!(text("a"), (vec![0], 0));
+        let note = |names: &str| {
+            let (found, reading) = InputColumns::understand(&request, &header(names)).unwrap();
+            let last = reading.notes.last().cloned().unwrap_or_default();
+            (found.insee_code, last)
+        };
+        let (code, last) = note("nom_iris;iris;numero;nom_voie");
+        assert!(
+            code.is_none() && last.starts_with("no town column"),
+            "{last}"
+        );
+        let (code, last) = note("depcom;numero;repetition;type_voie;libelle");
+        assert_eq!(code, Some(0));
+        assert!(last.contains("INSEE code in depcom"), "{last}");
+        assert_eq!(note("insee;rue;ville").0, None, "the town is named");
+        let (_, last) = note("a;b");
+        assert!(last.contains("all columns"), "{last}");
         let (_, reading) = InputColumns::understand(&request, &header("Ville;Adresse;x")).unwrap();
         assert_eq!(
             reading.notes,

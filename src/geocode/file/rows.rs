@@ -129,6 +129,24 @@ impl RowCells {
         })
     }
 
+    /// Returns why these cells are no valid query. Call it only for the cells of a row in error.
+    pub(super) fn fault(&self) -> &'static str {
+        match filter(self) {
+            Err(fault) if fault.path == "postcode" => "no valid query: the postal code is none",
+            Err(fault) if fault.path == "citycode" => "no valid query: the INSEE code is none",
+            Err(_) => "no valid query: the type of result is none",
+            Ok(_) if self.has_position() && position(self).is_err() => {
+                "no valid query: latitude and longitude must be degrees"
+            }
+            Ok(_) => "no valid query: the address is too short or too long",
+        }
+    }
+
+    /// Returns whether latitude or longitude is given.
+    fn has_position(&self) -> bool {
+        !self.lat.is_empty() || !self.lon.is_empty()
+    }
+
     /// Returns the number of bytes of its strings.
     fn bytes(&self) -> usize {
         let texts = [

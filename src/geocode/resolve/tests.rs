@@ -134,6 +134,23 @@ fn a_code_restricts_an_address_and_stands_for_its_town() {
 }
 
 #[test]
+fn an_address_without_a_town_is_marked() {
+    let geocoder = geocoder();
+    let street = "12 rue de la République";
+    for (given, is_without) in [
+        (PostalAddress::line(street), true),
+        (PostalAddress::line("Le Mende"), true),
+        (PostalAddress::line("12 rue de la République, Mende"), false),
+        (PostalAddress::line("12 rue de la République 48000"), false),
+        (asked(street, "", "Mende"), false),
+        (asked("", "", "Mende"), false),
+    ] {
+        let found = geocoder.resolve(given).unwrap();
+        assert_eq!(found.is_without_town, is_without, "{given:?}");
+    }
+}
+
+#[test]
 fn paris_is_all_of_its_arrondissements() {
     let found = Geocoder::new(Vec::new())
         .locate(asked("", "", "Paris"))

@@ -48,8 +48,9 @@ impl Geocoder {
         let mut asked = false;
         for at in before.chain(after).chain(within) {
             asked |= !query.is_of_date(at);
-            let range = range_start(query, at).filter(|from| is_free(*from));
-            if let Some(found) = range.and_then(find) {
+            let range = range_before(query, at).into_iter();
+            let mut range = range.filter(|number| is_free(*number));
+            if let Some(found) = range.find_map(find) {
                 candidate.number = found;
                 return;
             }
@@ -72,7 +73,20 @@ impl Geocoder {
     }
 }
 
-/// Returns the token of the first house number of a range that ends at a token: `14-16`, `14/16`, `14 à 16`.
+/// Returns the tokens of the house numbers of a range or a list that ends at a token, in order and without that token:
+/// those of 1, 3 and 5 in `1-3-5-7`.
+fn range_before(query: &Query, end: usize) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    let mut at = end;
+    while let Some(start) = range_start(query, at) {
+        numbers.push(start);
+        at = start;
+    }
+    numbers.reverse();
+    numbers
+}
+
+/// Returns the token of the house number before another in a range or a list: `14-16`, `14/16`, `14 à 16`.
 fn range_start(query: &Query, end: usize) -> Option<usize> {
     let before = end.checked_sub(1)?;
     let is_word = matches!(query.tokens[before].text.as_str(), "a" | "au" | "et");

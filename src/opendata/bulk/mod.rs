@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::portfolio::{
     self, Answers, Blocks, Error, InputRows, OpenPortfolio, Portfolio, PortfolioColumns,
-    PortfolioOutput, warn_of_streets,
+    PortfolioOutput, warn_of_streets, warn_of_towns,
 };
 use super::{Dataset, OpenData};
 use answer::AnswerLayout;
@@ -80,6 +80,8 @@ pub struct BulkReport {
     /// Rows located by their address, by precision.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub located: BTreeMap<Cow<'static, str>, u64>,
+    /// Rows located by an address without a town next to its street.
+    pub without_town: u64,
     /// Invalid rows of a block that could be read, by reason. They are merged into `files`.
     #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
     pub left_out: LeftOutValues,
@@ -119,6 +121,7 @@ impl BulkReport {
         let mut file = reading.found(std::mem::take(&mut self.left_out));
         let by_town = self.located.get(Precision::Town.name());
         warn_of_streets(&mut file, by_town.copied().unwrap_or_default());
+        warn_of_towns(&mut file, self.without_town, self.located.values().sum());
         let is_read = |field: &str| {
             let mut used = file.reading.columns_used.iter();
             used.any(|column| column.field == field)
@@ -138,6 +141,7 @@ impl BulkReport {
         if let Some(found) = found {
             let precision = found.precision.name();
             *self.located.entry(precision.into()).or_default() += 1;
+            self.without_town += u64::from(found.is_without_town);
         }
     }
 
@@ -146,6 +150,7 @@ impl BulkReport {
         self.matched += other.matched;
         self.without_candidates += other.without_candidates;
         self.errors += other.errors;
+        self.without_town += other.without_town;
         for (own, added) in [
             (&mut self.status, &other.status),
             (&mut self.located, &other.located),

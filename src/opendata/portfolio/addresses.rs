@@ -169,6 +169,18 @@ pub fn warn_of_streets(file: &mut ReadFile, by_town: u64) {
     }));
 }
 
+/// Adds a warning to what was understood of a portfolio if most of its `located` rows have an address without a town,
+/// which is usually a mistake.
+pub fn warn_of_towns(file: &mut ReadFile, without_town: u64, located: u64) {
+    if without_town * 2 <= located {
+        return;
+    }
+    file.reading.notes.push(format!(
+        "warning: {without_town} of {located} located rows have an address without a town next to the street, so the \
+         town may be wrong; add its column with --map city=… or --map postcode=…"
+    ));
+}
+
 /// Builder of the output columns `address_label`, `address_score`, `address_confidence` and `address_precision`.
 #[derive(Default)]
 pub struct AddressAnswerBuilder {
@@ -282,6 +294,16 @@ mod tests {
             ("01000", "01053")
         );
         assert_eq!((address.address, address.city), ("", ""));
+    }
+
+    #[test]
+    fn rows_without_a_town_are_a_warning_if_they_are_most() {
+        let mut file = ReadFile::default();
+        warn_of_towns(&mut file, 0, 0);
+        warn_of_towns(&mut file, 2, 4);
+        assert!(file.reading.notes.is_empty());
+        warn_of_towns(&mut file, 3, 4);
+        assert!(file.reading.notes[0].starts_with("warning: 3 of 4 located rows"));
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl OpenPortfolio {
             PortfolioColumns::new(portfolio, names).map_err(|error| error.in_file(&name))
         };
         let first = probe.trim_ascii_start().first().copied();
-        let (form, columns, names) = if input.is_parquet || first == Some(b'[') {
+        let is_list = first == Some(b'[') || json::is_document(&probe);
+        let (form, columns, names) = if input.is_parquet || is_list {
             let (format, header) = source::read_header(&portfolio.input, &name)?;
             let sample = || imported_sample(&portfolio, &name, format);
             if let Some(column) = class_column(&portfolio, &header.names, sample)? {

@@ -94,6 +94,7 @@ mod tests {
             precision,
             insee_code: "75056".into(),
             is_street_exact: false,
+            is_without_town: false,
         }
     }
 

@@ -17,7 +17,7 @@ use super::cell::without_end_zeros;
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{Lines, check_columns};
 use toise_base::items::RawItems;
-use toise_input::json::{cut_off, with_nulls};
+use toise_input::json::{cut_off, rows_of_document, with_nulls};
 
 /// Maximum size of a page, which is held in memory, bytes; official pages of 10,000 diagnostics are about 60 MB.
 const PAGE_BYTES_MAX: u64 = 512 << 20;
@@ -209,6 +209,12 @@ impl PageReader {
         } else {
             serde_json::from_str::<DataFairPage<'_>>(trimmed).map(|page| page.results)
         };
+        let list = match &parsed {
+            Err(error) if error.is_data() => rows_of_document(trimmed.as_bytes())
+                .map_err(|reason| Error::malformed(SourceLocation::file(name), reason))?,
+            _ => None,
+        };
+        let parsed = list.map_or(parsed, serde_json::from_str::<RawItems<'_>>);
         let results = parsed.map_err(|error| {
             let reason = cut_off(&error, trimmed.as_bytes());
             let reason = reason.unwrap_or_else(|| format!("not a page of JSON results: {error}"));

@@ -28,7 +28,8 @@ pub enum SourceFormat {
     Delimited,
     /// One JSON object per line.
     NdJson,
-    /// A data-fair page: `{"results": [...], "next": ...}`, or a bare array of objects.
+    /// A data-fair page: `{"results": [...], "next": ...}`, another object with one list of objects, or a bare array of
+    /// objects.
     JsonPage,
     /// Parquet, or Arrow as file or stream.
     Columnar,
@@ -209,7 +210,8 @@ fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
             let page = [&b"\"results\""[..], b"\"next\"", b"\"total\""]
                 .iter()
                 .any(|key| memchr::memmem::find(&line[..line.len().min(400)], key).is_some())
-                || line.trim_ascii().len() == 1;
+                || line.trim_ascii().len() == 1
+                || toise_input::json::is_document(text);
             if page {
                 SourceFormat::JsonPage
             } else {

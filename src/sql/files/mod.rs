@@ -81,6 +81,9 @@ enum ReadyFormat {
 #[derive(Debug)]
 pub struct ReadyFile {
     name: String,
+    /// Path as the user gave it, for messages.
+    source: String,
+    /// Path of the file, or of its converted copy.
     path: String,
     format: ReadyFormat,
     form: SharedForm,
@@ -99,6 +102,7 @@ impl ReadyFile {
         let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
         let ready = |format, form: &SharedForm, copy: Option<TempPath>, note| Self {
             name: name.to_lowercase(),
+            source: path.clone(),
             path: copy
                 .as_ref()
                 .map_or_else(|| path.clone(), |copy| copy.display().to_string()),
@@ -177,7 +181,11 @@ impl ReadyFile {
     /// There is a table of this name, or the file cannot be read or is a Parquet file that announces too much.
     pub async fn register(&self, context: &SessionContext) -> Result<(), SqlError> {
         let Self {
-            name, path, format, ..
+            name,
+            source,
+            path,
+            format,
+            ..
         } = self;
         if KnownNames::of(context).tables.contains(name) {
             return Err(SqlError::invalid(format!(
@@ -201,7 +209,8 @@ impl ReadyFile {
             }
         };
         let failed = |error: DataFusionError| {
-            SqlError::invalid(format!("{path}: {}", error.strip_backtrace()))
+            let reason = error.strip_backtrace().replace(path.as_str(), source);
+            SqlError::invalid(format!("{source}: {reason}"))
         };
         registered.map_err(failed)?;
         if matches!(format, ReadyFormat::Parquet) {
@@ -300,13 +309,25 @@ fn finished(copy: BufWriter<NamedTempFile>) -> Result<TempPath, String> {
     Ok(copy.into_temp_path())
 }
 
-/// Copies lines of JSON, or the items of an array, one per line.
+/// Copies lines of JSON, or the items of an array or of the only list in an object, one per line.
 fn copy_json(mut reader: impl BufRead, out: &mut impl Write) -> Result<(), String> {
     let start = reader.fill_buf().map_err(|error| error.to_string())?;
+    let is_document = json::is_document(start);
     match start.trim_ascii_start().first() {
         Some(b'[') => copy_items(reader, out),
+        _ if is_document => copy_document(reader, out),
         _ => copy_lines(reader, out),
     }
+}
+
+/// Writes the rows of a JSON object one per line. The object is held in memory.
+fn copy_document(mut reader: impl BufRead, out: &mut impl Write) -> Result<(), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let mut text = Vec::new();
+    reader.read_to_end(&mut text).map_err(failed)?;
+    let lines = json::lines_of_document(&text)?;
+    let lines = lines.map_or(text, String::into_bytes);
+    copy_lines(lines.as_slice(), out)
 }
 
 /// Copies lines of JSON; values that are not numbers become null, and long integers texts.

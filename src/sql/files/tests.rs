@@ -99,6 +99,25 @@ fn codes_stay_text_and_types_are_those_of_the_whole_file() {
 }
 
 #[test]
+fn codes_that_a_program_held_as_numbers_lose_their_decimals() {
+    let csv = b"code_postal,depcom,version,prix\n83000.0,83137.0,1.0,5.0\n,83069.0,2.5,6.0\n";
+    let answer = read(csv);
+    use DataType::{Float64, Utf8View};
+    assert_eq!(types(&answer), [&Utf8View, &Utf8View, &Float64, &Float64]);
+    assert_eq!(answer.rows[0], ["83000", "83137", "1.0", "5.0"]);
+    assert_eq!(answer.rows[1], ["", "83069", "2.5", "6.0"]);
+    let note = answer.note.unwrap();
+    assert!(
+        note.contains("codes read without .0: code_postal, depcom"),
+        "{note}"
+    );
+    let kept = read(b"code,prix\n1.0,5\n1.5,6\n");
+    assert_eq!(kept.rows[0], ["1.0", "5"]);
+    let all = read_as("f.csv", csv, &TextColumns::All).unwrap();
+    assert_eq!(all.rows[0][0], "83000.0");
+}
+
+#[test]
 fn a_french_spreadsheet_gives_numbers_days_and_nulls() {
     let csv = b"r\xe9f;prix;surface;date;vu;ascenseur;vide\n\
         1;210 000,50;65,5;31/12/2024;2026-03-07T10:00:00Z;true;NA\n\
@@ -244,6 +263,13 @@ fn keys_of_json_with_values_of_several_types_are_text() {
 }
 
 #[test]
+fn the_list_of_a_json_document_is_its_rows() {
+    let json = b"{\n \"total\": 2,\n \"dpe\": [\n {\"a\": 1},\n {\"a\": 2}\n ]\n}\n";
+    let answer = read_as("f.json", json, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows, [["1"], ["2"]]);
+}
+
+#[test]
 fn long_integers_of_json_are_kept_as_text() {
     let first = r#"{"id": 12345678901234567890123, "n": 1}"#;
     let second = r#"{"id": 7, "n": 2}"#;
@@ -345,6 +371,7 @@ fn what_is_no_table_is_refused_with_its_place() {
         ),
         (b"%PDF-1.7", "this is a PDF"),
         (b"[{]", "must be JSON"),
+        (b"{\n\"a\": 1\n}", "the rows must be a list of objects"),
         (b"[{\"a\": 1}, {\"a", "ends early, at line 1, column 14"),
     ] {
         let error = read_as("f.csv", bytes, &TextColumns::Codes).err().unwrap();

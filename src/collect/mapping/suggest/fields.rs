@@ -554,8 +554,7 @@ impl Sampled<'_> {
             let worth = if is_cell { 1.0 } else { WORTH_OF_TEXT };
             let judged = draft.confidence.max(covered);
             // One unknown word in many rows must not cost the rows whose class is known.
-            let is_partial = covered < CONFIDENCE_MIN
-                && covered >= CLASSED_MIN
+            let is_partial = (CLASSED_MIN..CONFIDENCE_MIN).contains(&covered)
                 && (is_cell || is_of(draft, &titles));
             if is_partial {
                 draft.reason = "Rows that name no known class are rejected.".into();

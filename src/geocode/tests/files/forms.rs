@@ -318,6 +318,22 @@ fn ndjson_and_parquet_keep_what_they_hold() {
     assert_eq!((report.rows, report.counts.ok), (2, 1));
     let of_array = std::fs::read_to_string(&output).unwrap();
     assert_eq!(of_array.lines().collect::<Vec<_>>(), [lines[0], lines[2]]);
+    let array = FileJob {
+        output: &folder.path().join("b.json"),
+        ..job
+    };
+    run(&array, &communes()).unwrap();
+    let written = std::fs::read_to_string(array.output).unwrap();
+    let expected = [lines[0], lines[2]].map(|line| serde_json::from_str::<Value>(line).unwrap());
+    assert_eq!(
+        serde_json::from_str::<Vec<Value>>(&written).unwrap(),
+        expected
+    );
+    let document = "{\"towns\": [\n {\"town\": \"Mende\",\n \"n\": 1.50},\n {}],\n \"total\": 2}\n";
+    std::fs::write(&input, document).unwrap();
+    assert_eq!(run(&job, &communes()).unwrap().rows, 2);
+    let of_document = std::fs::read_to_string(&output).unwrap();
+    assert_eq!(of_document, of_array);
     std::fs::write(&input, "[{\"town\": \"Mende\"}, {").unwrap();
     let error = run(&job, &communes()).unwrap_err().to_string();
     assert!(error.contains("the file ends early"), "{error}");
@@ -327,8 +343,8 @@ fn ndjson_and_parquet_keep_what_they_hold() {
 fn rows_in_error_are_named_by_their_line() {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out");
-    let line = |name: &str, text: &str| {
-        let (input, wanted) = (folder.path().join(name), request(&["town"]));
+    let read = |name: &str, text: &str, wanted: FileRequest| {
+        let input = folder.path().join(name);
         std::fs::write(&input, text).unwrap();
         let job = FileJob {
             input: &input,
@@ -338,14 +354,28 @@ fn rows_in_error_are_named_by_their_line() {
             progress: &|_| {},
         };
         let report = run(&job, &communes()).unwrap();
-        let mut reasons = report.files[0].reading.left_out.0.values();
-        reasons.next().unwrap().examples[0].line
+        let mut reasons = report.files[0].reading.left_out.0.iter();
+        let (reason, found) = reasons.next().unwrap();
+        (reason.clone(), found.examples[0].line)
+    };
+    let line = |name: &str, text: &str| {
+        let (reason, line) = read(name, text, request(&["town"]));
+        assert!(reason.starts_with("the row cannot be read:"), "{reason}");
+        line
     };
     let csv = "id;town;cp;x\n1;Mende;48000;\"a\nb\"\n\n2;Mende;48000\n";
     assert_eq!(line("a.csv", &format!("Immeubles\n\n{csv}")), 7);
     assert_eq!(line("b.csv", &csv.replace('\n', "\r\n")), 5);
     assert_eq!(line("c.csv", &csv.replace('\n', "\r")), 5);
     assert_eq!(line("a.ndjson", "{\"town\": \"Mende\"}\n\nx\n"), 3);
+    let of_code = FileRequest {
+        insee_code: Some("code".into()),
+        ..request(&["town"])
+    };
+    assert_eq!(
+        read("d.csv", "town,code\nMende,x\n", of_code),
+        ("no valid query: the INSEE code is none".to_owned(), 2)
+    );
 }
 
 #[test]

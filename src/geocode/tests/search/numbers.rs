@@ -148,6 +148,9 @@ fn suffixes_and_ranges_of_house_numbers_are_read() {
         ("14 à 16", "14"),
         ("14-16", "14"),
         ("16-18", "16"),
+        ("14-16-18", "14"),
+        ("14/16/18/20", "14"),
+        ("10-12-14-16", "14"),
     ] {
         let found = search(
             &geocoder,
