@@ -138,7 +138,7 @@ async fn long_rows_columns_and_names_are_refused_with_short_messages() {
     let long = "select repeat('x', 70000000) as a";
     let refused = message(answer(&sql, long, Output::Batches).await);
     assert!(refused.contains("row"), "{refused}");
-    let doubled = (0..16).fold("select 1 as s".to_owned(), |inner, _| {
+    let doubled = (0..16).fold("select price_eur as s from dvf".to_owned(), |inner, _| {
         format!("select struct(s, s) as s from ({inner})")
     });
     let refused = sql.describe(&doubled, caller()).await.unwrap_err();
