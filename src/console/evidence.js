@@ -70,6 +70,7 @@ const FOUND = {
   "more than 40 % in common": "plus de 40 % en commun",
   "more than 10 % in common": "plus de 10 % en commun",
   "little in common": "peu en commun",
+  "long texts of one seller, little in common": "longs textes d’un seul vendeur, peu en commun",
   "titles that differ in a number alone": "titres qui diffèrent par un seul numéro",
   "titles that differ in a name alone": "titres qui diffèrent par un seul nom",
   "no texts, the same long title": "aucun texte, même titre long",

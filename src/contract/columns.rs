@@ -202,6 +202,13 @@ const NO_STREET_WORDS: [&str; 15] = [
     "largeur", "rep", "numero", "complement",
 ];
 
+/// Words in names of columns with a postal code.
+const POSTAL_WORDS: [&str; 2] = ["cp", "postal"];
+/// Words in names of columns with a town.
+const TOWN_WORDS: [&str; 5] = ["ville", "commune", "localite", "town", "city"];
+/// Words in names of columns with something else about a town.
+const NO_TOWN_WORDS: [&str; 5] = ["id", "code", "insee", "centre", "type"];
+
 /// The meaning of a name, and the rank of the name within that meaning: the lowest rank counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnMeaning {
@@ -324,8 +331,9 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 }
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
-/// whole address, otherwise those of its parts, then postal code and town. A place in words stands in for both after a
-/// street. Empty without a street and an address.
+/// whole address, otherwise those of its parts, then postal code and town. After a street without them, a place in words
+/// stands in for both, or the columns with a word for a town if there is no INSEE code either. Empty without a street and
+/// an address.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let names: Vec<&str> = names.collect();
     let meanings: Vec<Option<ColumnMeaning>> = names.iter().map(|name| meaning(name)).collect();
@@ -354,8 +362,25 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
         .collect();
     if town.is_empty() && of(ADDRESS).is_none() {
         town.extend(of(PLACE));
+        // Without its town, a street would be searched in the whole country.
+        if town.is_empty() && of(INSEE_CODE).is_none() {
+            let columns = names.iter().enumerate();
+            let named = columns.filter(|(_, name)| names_town(name));
+            town.extend(named.map(|(column, _)| column));
+        }
     }
     street.into_iter().chain(town).collect()
+}
+
+/// Returns whether a column's name means a town or its postal code, or has a word for one: `Ville du bien`.
+pub fn names_town(name: &str) -> bool {
+    if let Some(found) = meaning(name) {
+        return [POSTAL_CODE, CITY, PLACE].contains(&found.field);
+    }
+    let words = name.split(|sign: char| !sign.is_alphanumeric());
+    let words: Vec<String> = words.map(folded).collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    has(&POSTAL_WORDS) || has(&TOWN_WORDS) && !has(&NO_TOWN_WORDS)
 }
 
 /// Returns whether a column's name means the number of a house, or what distinguishes house numbers.
@@ -560,6 +585,9 @@ mod tests {
         assert_eq!(columns("id;Adresse;Nom"), [1], "a whole address");
         assert_eq!(columns("nom_iris;iris;N°;Rue"), [2, 3], "no town");
         assert_eq!(columns("rue;lieu"), [0, 1], "a place for the town");
+        let client = "N°;Rue;Code commune client;Code postal client;Ville client";
+        assert_eq!(columns(client), [0, 1, 3, 4], "words for a town");
+        assert_eq!(columns("Rue;depcom;Ville client"), [0], "an INSEE code");
         let buyers = "Nom;N° VOIRIE;SUFFIXE;TYPE VOIRIE;NOM VOIRIE";
         assert_eq!(columns(buyers), [1, 2, 3, 4]);
         let register = "depcom;numero;repetition;type_voie;libelle";

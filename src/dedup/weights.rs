@@ -285,11 +285,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
             level("more than 40 % in common", 1.3, 0.0),
             level("more than 10 % in common", 1.0, 0.0),
             level("little in common", 0.2, -0.6),
-            level(
-                "little in common, both long and shown together by one seller",
-                -1.5,
-                -2.0,
-            ),
+            level("long texts of one seller, little in common", -1.5, -2.0),
         ],
     },
     FieldWeights {

@@ -172,8 +172,10 @@ mod tests {
         for nothing in [json!({}), json!({"flxId": null})] {
             assert_eq!(message("get_property", nothing), "flxId: is required");
         }
-        assert!(message("get_property", json!({"url": "x"})).starts_with("url: is no argument"));
-        assert!(message("sql", json!({"limits": {}})).starts_with("limits: is no argument"));
+        assert!(
+            message("get_property", json!({"url": "x"})).starts_with("url: is not an argument")
+        );
+        assert!(message("sql", json!({"limits": {}})).starts_with("limits: is not an argument"));
         let list = message("geocode", json!({"q": ["a"]}));
         assert_eq!(list, "q: must be a string, a number or a boolean");
         assert_eq!(

@@ -215,7 +215,7 @@ def test_errors_are_those_of_the_service(connect: Connect, way: str) -> None:
             assert code == 10002
             assert message.startswith("size: must be")
             code, message = await failure(client, "search_sales", {"colour": "red"})
-            assert message.startswith("colour: is no argument")
+            assert message.startswith("colour: is not an argument")
             code, message = await failure(client, "get_property", {"flxId": "search"})
             assert message == "flxId: must be a UUID"
             code, message = await failure(client, "get_property", {"flxId": "0198c0de-0000-7000-8000-000000000001"})

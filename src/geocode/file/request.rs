@@ -12,8 +12,8 @@ use crate::text::fold::{Token, tokens};
 use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{
-    ADDRESS, CITY, INSEE_CODE, PLACE, POSTAL_CODE, address_columns, has_house_number,
-    is_house_number, meaning,
+    ADDRESS, CITY, INSEE_CODE, POSTAL_CODE, address_columns, has_house_number, is_house_number,
+    meaning, names_town,
 };
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
@@ -217,7 +217,8 @@ impl FileRequest {
         let columns = columns.into_iter().map(|column| header[column].clone());
         let columns: Vec<String> = columns.collect();
         let mut insee_code = self.insee_code.clone();
-        if insee_code.is_none() && self.postal_code.is_none() && !have_meaning(&columns, &TOWN) {
+        let has_town = columns.iter().any(|name| names_town(name));
+        if insee_code.is_none() && self.postal_code.is_none() && !has_town {
             insee_code = column_of(header, INSEE_CODE);
         }
         Cow::Owned(Self {
@@ -239,15 +240,6 @@ impl FileRequest {
             ResultColumn::read(&self.result_columns, self.operation)
         }
     }
-}
-
-/// Meanings of columns that say in which town an address is.
-const TOWN: [&str; 3] = [POSTAL_CODE, CITY, PLACE];
-
-/// Returns whether the name of one of these columns has one of these meanings.
-fn have_meaning(columns: &[String], fields: &[&str]) -> bool {
-    let mut meanings = columns.iter().filter_map(|name| meaning(name));
-    meanings.any(|found| fields.contains(&found.field))
 }
 
 /// Returns the column whose name has this meaning.
@@ -454,7 +446,9 @@ fn town_note(request: &FileRequest, named: &FileRequest) -> Option<String> {
             "the commune of an address is the INSEE code in {column}; --citycode names another column"
         ));
     }
-    let is_said = have_meaning(&named.columns, &[POSTAL_CODE, CITY, PLACE, ADDRESS]);
+    let is_address = |name: &str| meaning(name).is_some_and(|found| found.field == ADDRESS);
+    let mut columns = named.columns.iter();
+    let is_said = columns.any(|name| names_town(name) || is_address(name));
     (!is_said).then(|| {
         "no town column: many towns have a street of the same name; name the column of the town with --columns, or of \
          its code with --postcode or --citycode"
@@ -553,6 +547,7 @@ mod tests {
         assert_eq!(text("id;adresse"), (vec![1], 1), "a whole address");
         assert_eq!(text("nom_iris;rue;note"), (vec![1], 2), "no town");
         assert_eq!(text("rue;lieu"), (vec![0, 1], 1), "a place");
+        assert_eq!(text("x;rue;Ville client"), (vec![1, 2], 1), "a word");
         assert_eq!(text("rue;depcom"), (vec![0], 2), "a commune");
         assert_eq!(text("a;b"), (vec![0, 1], 1), "all columns");
         assert_eq!(text("a"), (vec![0], 0));
