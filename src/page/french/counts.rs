@@ -112,7 +112,10 @@ pub fn rooms(tokens: &[Token]) -> Option<u32> {
 fn is_open_ended(after: &[Token]) -> bool {
     match after {
         [Token::Sign('+'), rest @ ..] => {
-            !matches!(rest.first(), Some(Token::Word(_) | Token::Number(..)))
+            matches!(
+                rest.first(),
+                None | Some(Token::Sign(')' | ',' | ';' | '/'))
+            )
         }
         [joint, plus, rest @ ..] if joint.is_any(&["et", "ou"]) && plus.is("plus") => {
             !is_any(rest.first(), &["de", "d", "D", "des"])
