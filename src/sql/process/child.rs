@@ -450,3 +450,24 @@ impl Stopped {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Fields};
+
+    use super::*;
+
+    #[test]
+    fn columns_that_are_too_large_or_nested_too_deeply_are_refused() {
+        let nested = |width: usize, depth: usize| {
+            (0..depth).fold(DataType::Int64, |inner, _| {
+                let field = |at| Field::new(format!("c{at}"), inner.clone(), true);
+                DataType::Struct((0..width).map(field).collect::<Fields>())
+            })
+        };
+        for (width, depth, is_refused) in [(2, 4, false), (2, 16, true), (1, 200, true)] {
+            let schema = Schema::new(vec![Field::new("s", nested(width, depth), true)]);
+            assert_eq!(to_columns(&schema).is_err(), is_refused, "{width} {depth}");
+        }
+    }
+}
