@@ -21,9 +21,9 @@ use toise_store::Store;
 The backup holds the store, every table, the estimator's model and report cards, portfolios, toise.toml, reference/ and
 reports/.
 It is published only when complete and verified: every byte of the tables, the layers, the model, the homes of portfolios
-and the store is compared with its checksum, and damaged files are named. On the same file system, a backup folder shares the tables' files with the data
-folder through hard links, which is quick and needs no second copy of them; a tar file holds copies. The backup contains
-the data that keys and secrets are verified with: protect it like the data folder.
+and the store is compared with its checksum, and damaged files are named. On the same file system, a backup folder shares
+the tables' files with the data folder through hard links, which is quick and needs no second copy of them; a tar file
+holds copies. The backup contains the data that keys and secrets are verified with: protect it like the data folder.
 
 Examples:
 
