@@ -13,7 +13,6 @@ use super::levels::{
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
-use super::room_rents::are_rooms_of_one_home;
 use super::thresholds::{DedupVerdict, Thresholds};
 use super::weights::{ComparedField, FIELDS, THIN_BITS, THIN_DISTRICT_BITS, WEIGHED_BITS, WEIGHTS};
 use toise_contract::enums::EnumPropertyClass as Class;
@@ -229,7 +228,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         (ComparedField::Kind, kind(one, other)),
         (ComparedField::PreviousPrice, previous_price(one, other)),
     ];
-    let are_rooms = one.is_room || other.is_room || are_rooms_of_one_home(one, other);
+    let are_rooms = one.is_room || other.is_room;
     let name_lots = one.names_lots && other.names_lots;
     comparison.programme |= are_rooms || shown_as_lots(&levels, name_lots);
     let are_thin = are_thin(&levels, one_seller, comparison.programme);

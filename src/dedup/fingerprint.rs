@@ -328,7 +328,6 @@ impl Fingerprint {
             portal: portal(advert),
             period: period(advert),
         };
-        made.is_room |= made.has_rent_of_room() && !rooms::is_let_whole(advert);
         made.title = title_words(advert, &own_numbers(&made), made.price_eur);
         made
     }

@@ -496,14 +496,6 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Returns whether the sellers are known to be two.
-pub(super) fn are_two_sellers(one: &Fingerprint, other: &Fingerprint) -> bool {
-    matches!(
-        seller(one, other),
-        Some(OTHER_PROFESSIONALS | PROFESSIONAL_AND_PRIVATE)
-    )
-}
-
 /// Compares mandate references.
 pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {

@@ -28,7 +28,6 @@ mod marks;
 mod outline;
 mod portals;
 mod rarity;
-mod room_rents;
 mod rooms;
 mod seller;
 pub mod settings;

@@ -39,7 +39,7 @@ const OPEN_WORDS: [&[u8]; 25] = [
 const DENIALS: [&[u8]; 4] = [b"hors", b"non", b"pas", b"sans"];
 
 /// Classes of assets that are not homes to share.
-pub(super) const OTHER_CLASSES: [EnumPropertyClass; 6] = [
+const OTHER_CLASSES: [EnumPropertyClass; 6] = [
     EnumPropertyClass::Building,
     EnumPropertyClass::Land,
     EnumPropertyClass::Office,
@@ -87,15 +87,6 @@ pub(super) fn is_room(advert: &Advert) -> bool {
     let offer = advert.offer.as_ref().and_then(|offer| offer.offer_type);
     let is_rent = offer == Some(EnumPropertyOfferType::Rent);
     is_rent && advert.class == Some(EnumPropertyClass::Room) || is_shared_flat(advert)
-}
-
-/// Returns whether an advert says that the home is let as a whole.
-pub(super) fn is_let_whole(advert: &Advert) -> bool {
-    let renting = advert
-        .offer
-        .as_ref()
-        .and_then(|offer| offer.renting.as_ref());
-    renting.and_then(|renting| renting.is_colocation) == Some(false)
 }
 
 fn is_title_of_room(title: &FoldedText, town: &FoldedText) -> bool {

@@ -368,51 +368,6 @@ fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
 }
 
 #[test]
-fn a_rent_that_is_low_for_the_whole_home_is_that_of_a_room() {
-    let let_at = |number: u32, rent: u32, surface: f64, rooms: u8, seller: &str| {
-        let url = json!(format!("https://toits-et-murs.example/annonce/{number}"));
-        let seller = match seller {
-            "" => Value::Null,
-            name => json!({"name": name, "type": "SELLER_TYPE_AGENCY"}),
-        };
-        let changes = [
-            ("/url", url),
-            ("/offer", json!({"type": "OFFER_RENT"})),
-            ("/currentPrice", json!({"value": rent})),
-            (
-                "/habitation",
-                json!({"roomCount": rooms, "surface": {"total": surface}}),
-            ),
-            ("/seller", seller),
-        ];
-        fingerprint(&with(flat(), &changes))
-    };
-    assert!(let_at(1, 595, 258.0, 9, "").is_room);
-    assert!(let_at(1, 500, 115.9, 5, "").is_room);
-    // A house in the country, a large flat of few rooms, and a flat in town.
-    for (rent, surface, rooms) in [(780, 120.0, 5), (400, 90.0, 3), (1_200, 90.0, 4)] {
-        assert!(
-            !let_at(1, rent, surface, rooms, "").is_room,
-            "{rent} {surface}"
-        );
-    }
-    let veto = |one: &Fingerprint, other: &Fingerprint| compare(one, other).veto;
-    let (first, second) = (let_at(1, 550, 87.0, 4, ""), let_at(2, 550, 87.0, 4, ""));
-    assert!(!first.is_room);
-    assert_eq!(veto(&first, &second), Some(Veto::Programme));
-    // On another portal it may be one house, and so it may with two agencies.
-    let elsewhere = Fingerprint {
-        portal: 7,
-        ..second
-    };
-    assert_eq!(veto(&first, &elsewhere), None);
-    let agencies = ["Étude Vauban", "Agence du Canal"].map(|name| let_at(3, 780, 120.0, 5, name));
-    assert_eq!(veto(&agencies[0], &agencies[1]), None);
-    let in_town = [4, 5].map(|number| let_at(number, 1_200, 90.0, 4, ""));
-    assert_eq!(veto(&in_town[0], &in_town[1]), None);
-}
-
-#[test]
 fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let titled = |number: u32, title: &str| {
         fingerprint(&with(
