@@ -414,7 +414,10 @@ pub(crate) mod tests {
         assert!(refused.contains("TOISE_MASTER_KEY"), "{refused}");
         let second = MasterKeys::of(SECOND, None).unwrap();
         let refused = open(folder.path(), &second).unwrap_err().to_string();
-        assert!(refused.contains("does not belong to this store"), "{refused}");
+        assert!(
+            refused.contains("does not belong to this store"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -100,7 +100,10 @@ fn a_stolen_folder_shows_no_secret_wherever_its_master_key_comes_from() {
         );
         let wrong = ("TOISE_MASTER_KEY", OTHER_KEY);
         let refused = run_with(wrong, &data, &["accounts", "list"]).unwrap_err();
-        assert!(refused.contains("does not belong to this store"), "{refused}");
+        assert!(
+            refused.contains("does not belong to this store"),
+            "{refused}"
+        );
         // The same key opens it, however it is given.
         let listed = run_with(
             ("TOISE_MASTER_KEY", MASTER_KEY),
