@@ -186,7 +186,7 @@ impl Client {
             match asked {
                 Some((200, id, answer)) => {
                     model.calls.push(id);
-                    if answer != expected {
+                    if without_cursor(answer.clone()) != without_cursor(expected.clone()) {
                         model.violations.push(format!("a wrong answer: {answer}"));
                     }
                 }
@@ -209,7 +209,7 @@ impl Client {
                     let mut model = self.load.model.lock().unwrap();
                     model.repeated += 1;
                     model.repetitions += attempt;
-                    if answer != expected {
+                    if without_cursor(answer.clone()) != without_cursor(expected.clone()) {
                         model.violations.push(format!("a wrong answer: {answer}"));
                     }
                     break;
@@ -288,4 +288,12 @@ pub fn acknowledge(load: &Load, number: u64, price: u64, id: Option<String>) {
     let advert = model.adverts.entry(number).or_default();
     advert.id = id.or(advert.id.take());
     advert.prices.acknowledge(price);
+}
+
+/// A page without its cursor, which names the version of the table and so differs after an import.
+fn without_cursor(mut page: Value) -> Value {
+    if let Some(page) = page.as_object_mut() {
+        page.remove("cursor");
+    }
+    page
 }
