@@ -597,7 +597,10 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
 
     def sales_of(route):
         skip = int(urllib.parse.parse_qs(urllib.parse.urlsplit(route.request.url).query)["skip"][0])
-        sales = [{"id": f"sale-{nth}", "address": f"{nth} RUE DROITE"} for nth in range(skip, min(skip + 20, 25))]
+        sales = [{"id": f"sale-{nth}", "address": f"{nth} RUE DROITE", "city": "Mende", "postal_code": "48000",
+            "insee_code": "48095", "transaction_date": "2025-03-04T00:00:00.000Z", "transaction_type": "Vente",
+            "property_type": "Maison", "price_eur": 120000, "surface_m2": 80, "main_rooms": 4, "parcel_ids": [],
+            "is_new_build": False} for nth in range(skip, min(skip + 20, 25))]
         return route.fulfill(json={"data": sales})
 
     page.route("**/opendata/dvf/search/alerts/history/*", sales_of)
