@@ -266,8 +266,6 @@ def test_areas_are_stored_and_filter_what_is_in_them(client):
     client.areas.delete("a square")
     with pytest.raises(errors.NotFound):
         client.areas.get("a square")
-    with pytest.raises(errors.InvalidRequest, match="isochrones"):
-        client.areas.isochrone(48.86, 2.38, 10, "walk")
     assert "town_centres" in [layer["name"] for layer in client.layers()]
 
 
