@@ -370,7 +370,7 @@ test("alerts are listed page by page until each kind has ended", async () => {
   globalThis.fetch = fetch;
 });
 
-test("a list is read page by page, and what arrives meanwhile is listed once", async () => {
+test("an entry that arrives between two pages of a list is listed once", async () => {
   const kept = Array.from({ length: 120 }, (_, nth) => 120 - nth);
   const asked = [];
   const ask = async (nth, last) => {
