@@ -1,9 +1,10 @@
-//! The ledger: one row for each answered call that counts, written before the response is sent.
+//! The ledger: one row for each answered call that counts.
 //!
 //! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call is
-//! written but not synced, so free calls do not wait for the disk. The row survives the end of the process, but a
-//! machine failure may lose the free calls of about the last second ([`Durability`]). While the file cannot be written,
-//! free calls are answered and their rows wait in memory ([`crate::waiting`]); calls that charge credits fail.
+//! not, so free calls do not wait for the disk. A server keeps it in a journal ([`crate::journal`]) and writes the rows
+//! of a second together: a transaction of its own would cost more than the call. The row survives the end of the
+//! process, but a machine failure may lose the free calls of about the last second. While the file cannot be written,
+//! free calls are answered and their rows wait ([`crate::waiting`]); calls that charge credits fail.
 //!
 //! API calls have their own file ([`Store::ledger`]), so a response never waits while another call writes its adverts.
 //! Rows that wait at the same time share a commit. The same transaction adds to the daily totals that reports and
@@ -13,22 +14,27 @@
 //! The costs of deliveries are in tables of the same names in the store, because they must be written together with the
 //! outcome of the delivery. Readers of totals add up both.
 
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-use chrono::{DateTime, Datelike, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rusqlite::{Connection, Transaction};
 use uuid::Uuid;
 
 pub use crate::entry::{LedgerEntry, NO_KEY};
 use crate::expiry::ExpiryClock;
+use crate::journal::{self, Journal};
+use crate::prices::Consumption;
 pub use crate::stored::StoredResponse;
 use crate::stored::{self, PackedResponse, Packing, PackingError, STORED_RESPONSE_TTL};
 use crate::waiting::WaitingRows;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
-/// Waiting rows that are written in one commit.
-const WAITING_WRITTEN_AT_ONCE: usize = 1_000;
+/// Waiting rows that are written in one commit, which takes about 10 ms.
+const WAITING_WRITTEN_AT_ONCE: usize = 2_000;
 
 /// The call record: all that one call writes to the ledger.
 #[derive(Clone, Debug)]
@@ -129,6 +135,12 @@ impl Ledger {
             Durability::Written => entry.clone(),
             Durability::Synced => None,
         };
+        if let Some(entry) = &deferrable
+            && self.waiting.takes_rows()
+        {
+            self.waiting.add(entry.clone());
+            return Ok(());
+        }
         let packed = match answer {
             // The writer thread serves all calls, so slow work is done first.
             Some(answer) => {
@@ -146,7 +158,8 @@ impl Ledger {
         let written = self.database.write_async(durability, change).await;
         match (written, deferrable) {
             (Err(LedgerError::Store(error)), Some(entry)) if error.is_unwritable() => {
-                self.waiting.add(entry, &error);
+                self.waiting.note_failure(&error);
+                self.waiting.add(entry);
                 Ok(())
             }
             (written, _) => written.map(drop),
@@ -158,27 +171,78 @@ impl Ledger {
         &self.waiting
     }
 
-    /// Writes the rows that wait, each once. Only one thread may call this at a time. Blocks.
+    /// From now on, keeps the rows of free calls in a journal in a folder until [`Ledger::write_waiting`] writes them,
+    /// and writes those that killed processes left there. Blocks.
+    ///
+    /// # Errors
+    /// The journal or the ledger cannot be written.
+    pub fn keep_journal(&self, folder: &Path) -> io::Result<()> {
+        self.write_leftovers(folder)?;
+        self.waiting.keep_in(Journal::create(folder)?);
+        Ok(())
+    }
+
+    /// Writes the rows that killed processes left in the journals of a folder. Blocks.
+    ///
+    /// # Errors
+    /// A journal cannot be read or deleted; the ledger cannot be written.
+    pub fn write_leftovers(&self, folder: &Path) -> io::Result<()> {
+        for mut leftover in journal::leftovers(folder)? {
+            let rows = std::mem::take(&mut leftover.rows);
+            for entries in rows.chunks(WAITING_WRITTEN_AT_ONCE) {
+                self.write_once(entries.to_vec())
+                    .map_err(io::Error::other)?;
+            }
+            leftover.remove()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that wait now, each once. Blocks.
     ///
     /// # Errors
     /// The file still cannot be written; the rest keeps waiting.
     pub fn write_waiting(&self) -> store::Result<()> {
-        loop {
-            let entries = self.waiting.oldest(WAITING_WRITTEN_AT_ONCE);
+        let (_writing, mut left) = self.waiting.begin_writing();
+        while left > 0 {
+            let entries = self.waiting.oldest(left.min(WAITING_WRITTEN_AT_ONCE));
             let count = entries.len();
-            if count == 0 {
-                return Ok(());
+            if let Err(error) = self.write_once(entries) {
+                self.waiting.note_failure(&error);
+                return Err(error);
             }
-            self.database.write(move |transaction| {
-                for entry in &entries {
-                    if !is_written(transaction, entry)? {
-                        insert_entry(transaction, entry)?;
-                    }
-                }
-                Ok(())
-            })?;
             self.waiting.remove_oldest(count);
+            left = left.saturating_sub(count);
         }
+        self.waiting.end_writing();
+        Ok(())
+    }
+
+    /// Writes the rows that wait, and deletes the journal; it stays if rows cannot be written. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn end_journal(&self) -> store::Result<()> {
+        self.write_waiting()?;
+        if let Some(journal) = self.waiting.take_journal()
+            && let Err(error) = journal.remove()
+        {
+            tracing::warn!(%error, "cannot delete the journal of free calls; its rows are in the ledger");
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that are not in the ledger yet. Blocks.
+    fn write_once(&self, entries: Vec<LedgerEntry>) -> store::Result<()> {
+        self.database.write(move |transaction| {
+            let mut totals = Totals::default();
+            for entry in &entries {
+                if insert_row(transaction, entry, "OR IGNORE")? {
+                    totals.add(entry);
+                }
+            }
+            totals.write(transaction)
+        })
     }
 
     #[cfg(test)]
@@ -213,20 +277,25 @@ fn insert(
     Ok(())
 }
 
-/// Returns whether the row of a call is in the ledger.
-fn is_written(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<bool> {
-    transaction
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM ledger WHERE request_id = ?1)")?
-        .query_row([entry.request_id.as_bytes().as_slice()], |row| row.get(0))
-}
-
 /// Inserts a row and adds to the totals, in the caller's transaction.
 pub fn insert_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
-             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)",
-        )?
+    insert_row(transaction, entry, "")?;
+    let mut totals = Totals::default();
+    totals.add(entry);
+    totals.write(transaction)
+}
+
+/// Inserts a row; returns whether it was not there yet. `conflict` is SQL for the case that it is there.
+fn insert_row(
+    transaction: &Transaction<'_>,
+    entry: &LedgerEntry,
+    conflict: &str,
+) -> rusqlite::Result<bool> {
+    let inserted = transaction
+        .prepare_cached(&format!(
+            "INSERT {conflict} INTO ledger (request_id, account_id, key_id, type, credits, calls, at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, 1, ?6)"
+        ))?
         .execute((
             entry.request_id.as_bytes().as_slice(),
             entry.account_id.as_bytes().as_slice(),
@@ -235,21 +304,42 @@ pub fn insert_entry(transaction: &Transaction<'_>, entry: &LedgerEntry) -> rusql
             entry.credits as i64,
             entry.at.timestamp_millis(),
         ))?;
-    transaction
-        .prepare_cached(
+    Ok(inserted > 0)
+}
+
+/// Credits and calls of rows, by account, key, type and day.
+#[derive(Default)]
+struct Totals(HashMap<(Uuid, Uuid, Consumption, NaiveDate), (i64, i64)>);
+
+impl Totals {
+    fn add(&mut self, entry: &LedgerEntry) {
+        let day = entry.at.date_naive();
+        let key = (entry.account_id, entry.key_id, entry.consumption, day);
+        let (credits, calls) = self.0.entry(key).or_default();
+        *credits += entry.credits as i64;
+        *calls += 1;
+    }
+
+    /// Adds these totals to those of the file.
+    fn write(self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut statement = transaction.prepare_cached(
             "INSERT INTO consumption (account_id, key_id, type, day, credits, calls)
-             VALUES (?1, ?2, ?3, ?4, ?5, 1)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (account_id, key_id, type, day)
-             DO UPDATE SET credits = credits + excluded.credits, calls = calls + 1",
-        )?
-        .execute((
-            entry.account_id.to_string(),
-            entry.key_id.to_string(),
-            entry.consumption.as_str(),
-            entry.at.date_naive().to_string(),
-            entry.credits as i64,
-        ))?;
-    Ok(())
+             DO UPDATE SET credits = credits + excluded.credits, calls = calls + excluded.calls",
+        )?;
+        for ((account_id, key_id, consumption, day), (credits, calls)) in self.0 {
+            statement.execute((
+                account_id.to_string(),
+                key_id.to_string(),
+                consumption.as_str(),
+                day.to_string(),
+                credits,
+                calls,
+            ))?;
+        }
+        Ok(())
+    }
 }
 
 /// Returns the number of counted calls of a key in the month of `now`. Blocks.

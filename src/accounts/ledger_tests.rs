@@ -175,3 +175,42 @@ async fn free_calls_wait_while_the_file_is_full_and_charged_calls_fail() {
     assert_eq!(ids, made);
     assert_eq!(calls as usize, made.len());
 }
+
+#[tokio::test]
+async fn free_calls_of_a_killed_process_are_written_once_when_another_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (account_id, key_id, at) = (Uuid::now_v7(), Uuid::now_v7(), Utc::now());
+    let store = Store::open(folder.path()).unwrap();
+    let killed = Ledger::new(&store, &Clock::system());
+    killed.keep_journal(folder.path()).unwrap();
+    let free = || record(account_id, key_id, at, 0);
+    for _ in 0..3 {
+        killed.record(free()).await.unwrap();
+    }
+    assert_eq!(written(&store).1, 0, "free calls wait");
+    assert_eq!(killed.waiting().calls_of_month(key_id, at), 3);
+    killed
+        .record(record(account_id, key_id, at, 1))
+        .await
+        .unwrap();
+    assert_eq!(written(&store).1, 1, "a charged call does not wait");
+    killed.write_waiting().unwrap();
+    assert_eq!(written(&store).1, 4);
+    for _ in 0..2 {
+        killed.record(free()).await.unwrap();
+    }
+    // Without the end of the journal, as if the process were killed.
+    drop(killed);
+
+    let next = Ledger::new(&store, &Clock::system());
+    next.keep_journal(folder.path()).unwrap();
+    assert_eq!(written(&store).1, 6);
+    next.record(free()).await.unwrap();
+    next.end_journal().unwrap();
+    let (ids, calls) = written(&store);
+    assert_eq!((ids.len(), calls), (7, 7));
+    let left = std::fs::read_dir(folder.path()).unwrap();
+    let names = left.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let journals: Vec<String> = names.filter(|name| name.ends_with(".calls")).collect();
+    assert!(journals.is_empty(), "{journals:?}");
+}

@@ -14,6 +14,7 @@ pub mod expiry;
 pub mod forget;
 pub mod grants;
 pub mod holds;
+mod journal;
 pub mod key;
 pub mod keys;
 #[cfg(test)]

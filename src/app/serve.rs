@@ -195,7 +195,7 @@ pub fn run_service(
     );
     let looking = disk.start(&supervisor)?;
     let ledger = app.billing.ledger.clone();
-    let writing = waiting_rows::start(&supervisor, &ledger, &app.metrics)?;
+    let writing = waiting_rows::start(&supervisor, store.folder(), &ledger, &app.metrics)?;
     let logging = readiness::log_changes(app.readiness.clone());
     runtime.spawn(supervisor.watch("readiness-log", logging));
     register_gauges(&app, store, open_data);

@@ -1,7 +1,7 @@
-//! Writes the ledger rows of free calls that wait in memory, once the ledger can be written again, and before the
-//! service ends.
+//! Writes the ledger rows of free calls every second, and before the service ends.
 
 use std::io;
+use std::path::Path;
 
 use toise_accounts::ledger::Ledger;
 use toise_base::supervise::Supervisor;
@@ -10,25 +10,30 @@ use toise_telemetry::{Counter, Gauge, Metric, Metrics};
 
 const WAITING: Metric<Gauge> = Metric::gauge(
     "toise_ledger_rows_waiting",
-    "Rows of free calls that wait in memory because the ledger cannot be written.",
+    "Rows of free calls that wait because the ledger cannot be written.",
 );
 const LEFT_OUT: Metric<Counter> = Metric::counter(
     "toise_ledger_rows_left_out_total",
     "Rows of free calls dropped from the ledger because too many were waiting.",
 );
 
-/// Writes waiting rows every second until the handle is dropped, and registers their metrics.
+/// Writes waiting rows every second until the handle is dropped, and registers their metrics. The journal of these rows
+/// is in the data folder.
 ///
 /// # Errors
 /// The system cannot start a thread.
 pub(crate) fn start(
     supervisor: &Supervisor,
+    data: &Path,
     ledger: &Ledger,
     metrics: &Metrics,
 ) -> io::Result<Watcher> {
+    if let Err(error) = ledger.keep_journal(data) {
+        tracing::warn!(%error, "no journal of free calls can be kept: their rows are written one by one");
+    }
     let waiting = ledger.waiting().clone();
     metrics.register_gauges(move |gauges| {
-        gauges.set(WAITING, &[], waiting.len() as f64);
+        gauges.set(WAITING, &[], waiting.unwritable() as f64);
         gauges.set_count(LEFT_OUT, &[], waiting.left_out());
     });
     let ledger = ledger.clone();
@@ -38,10 +43,10 @@ pub(crate) fn start(
     })
 }
 
-/// Writes the rows that are still waiting when the service ends; logs how many are lost if that fails. Blocks.
+/// Writes the rows that are still waiting when the service ends; logs how many if that fails. Blocks.
 pub(crate) fn finish(ledger: &Ledger) {
-    if let Err(error) = ledger.write_waiting() {
+    if let Err(error) = ledger.end_journal() {
         let rows = ledger.waiting().len();
-        tracing::error!(rows, %error, "rows of free calls that waited for the ledger are lost");
+        tracing::error!(rows, %error, "the ledger cannot be written: rows of free calls wait in the journal, unless the disk is full");
     }
 }

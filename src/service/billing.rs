@@ -42,6 +42,12 @@ pub(crate) async fn reserve(
     })
 }
 
+/// Writes the rows of free calls that wait, so that a report includes them. If the ledger cannot be written, the report
+/// lacks them. Blocks.
+pub fn write_waiting(app: &App) {
+    let _ = app.billing.ledger.write_waiting();
+}
+
 /// Returns the ledger entry of a counted call.
 pub fn ledger_entry(
     app: &App,

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use toise::accounts::ledger::Ledger;
+use toise::base::clock::Clock;
 use toise::store::Store;
 use tokio::task::JoinHandle;
 
@@ -32,13 +34,16 @@ pub async fn kill_under_load(
     }
 }
 
-/// The request ids in the ledger, in hexadecimal digits without dashes.
+/// The request ids in the ledger, in hexadecimal digits without dashes, after it took in what a killed server left.
 pub fn ids_in_ledger(data: &Path) -> Vec<String> {
+    let store = Store::open(data).unwrap();
+    let ledger = Ledger::new(&store, &Clock::system());
+    ledger.write_leftovers(data).unwrap();
     let reading = |connection: &rusqlite::Connection| {
         connection
             .prepare("SELECT lower(hex(request_id)) FROM ledger")?
             .query_map([], |row| row.get(0))?
             .collect()
     };
-    Store::open(data).unwrap().ledger().read(reading).unwrap()
+    store.ledger().read(reading).unwrap()
 }

@@ -12,8 +12,8 @@ use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};
 use toise_contract::fault::Fault;
 use toise_contract::query::pairs;
-use toise_service::App;
 use toise_service::error::ApiError;
+use toise_service::{App, billing};
 
 /// Maximum days of a daily report.
 const DAYS_MAX: i64 = 366;
@@ -64,7 +64,10 @@ async fn report(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;
     let account = UsageScope::Account(call.key()?.account_id);
-    let read = move |app: &App| by_key(&app.store, account, period).map_err(ApiError::internal);
+    let read = move |app: &App| {
+        billing::write_waiting(app);
+        by_key(&app.store, account, period).map_err(ApiError::internal)
+    };
     let usage = call.blocking(read).await?;
     Ok(ApiResponse::data(consumption_answer(&by_type(&usage))))
 }
@@ -81,7 +84,10 @@ async fn days(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .into());
     }
     let account = call.key()?.account_id;
-    let read = move |app: &App| by_day(&app.store, account, period).map_err(ApiError::internal);
+    let read = move |app: &App| {
+        billing::write_waiting(app);
+        by_day(&app.store, account, period).map_err(ApiError::internal)
+    };
     let days = call.blocking(read).await?;
     Ok(ApiResponse::data(daily_answer(&days)))
 }

@@ -33,7 +33,10 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
 async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let today = call.app.clock.now().date_naive();
     let period = parse_period(&pairs(call.query)?, today)?;
+    let ledger = call.app.billing.ledger.clone();
     on_store(call, move |store, _| {
+        // If the ledger cannot be written, the report lacks the free calls that wait.
+        let _ = ledger.write_waiting();
         let accounts = account::list(store)?;
         let parts = usage::by_key(store, UsageScope::All, period).map_err(ApiError::internal)?;
         let answers = accounts.iter().map(|account| {
