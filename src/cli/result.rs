@@ -62,7 +62,7 @@ pub(crate) fn require_results(file: &Path, rows: u64, results: u64, advice: &str
 
 /// Advice for a portfolio none of whose rows gave a result.
 pub(crate) const MAP_ADVICE: &str =
-    "the output has the errors; --map OURS=THEIRS reads a column under another name";
+    "the output has the errors; --map FIELD=COLUMN reads a column under another name";
 
 /// Numbers of rows by name.
 pub(crate) type RowCounts = BTreeMap<Cow<'static, str>, u64>;

@@ -83,12 +83,17 @@ pub fn codes_within(insee_code: &str) -> Vec<String> {
 /// Returns the postal codes of the records that a filter by postal code finds: the code itself and, for 75000, 69000
 /// and 13000, those of the arrondissements. The post does not assign these three to any commune.
 pub fn postal_codes_within(postal_code: &str) -> Vec<String> {
-    let mut cities = DIVIDED_CITIES.iter().zip(CITY_POSTAL_CODES);
-    let city = cities.find_map(|(city, code)| (code == postal_code).then_some(city));
     let places = Places::get();
+    let city = city_of_postal_code(postal_code);
     let city = city.and_then(|city| places.place(places.find(city)?));
     let parts = city.map_or(Vec::new(), |city| city.postal_codes.clone());
     with_parts(postal_code, parts)
+}
+
+/// Returns the INSEE code of Paris, Lyon or Marseille for 75000, 69000 or 13000.
+pub fn city_of_postal_code(postal_code: &str) -> Option<&'static str> {
+    let mut cities = DIVIDED_CITIES.iter().zip(CITY_POSTAL_CODES);
+    cities.find_map(|(city, code)| (code == postal_code).then_some(*city))
 }
 
 fn with_parts(code: &str, parts: Vec<&'static str>) -> Vec<String> {

@@ -11,6 +11,7 @@ use crate::places::{self, NAME_WORDS_MAX};
 use crate::search::{ResultKind, SearchRequest};
 use crate::text::fold;
 use toise_contract::Fault;
+use toise_geo::communes::{city_of_postal_code, codes_within};
 
 /// Allowed number of characters in `q`.
 pub const TEXT_CHARS: std::ops::RangeInclusive<usize> = 3..=200;
@@ -106,11 +107,27 @@ impl AddressFilter {
     /// # Errors
     /// A value is not a postal code, INSEE code or kind.
     pub fn parse(parameters: &Parameters) -> Result<Self, Fault> {
+        Ok(Self::as_given(parameters)?.of_whole_city())
+    }
+
+    fn as_given(parameters: &Parameters) -> Result<Self, Fault> {
         Ok(Self {
             postal_code: postal_code(parameters)?,
             insee_code: insee_code(parameters)?,
             kind: kind(parameters)?,
         })
+    }
+
+    /// Replaces the postal code of Paris, Lyon or Marseille as a whole, which no address has, by the INSEE code of the
+    /// city.
+    fn of_whole_city(mut self) -> Self {
+        if let Some(city) = self.postal_code.as_deref().and_then(city_of_postal_code) {
+            let code = self.insee_code.get_or_insert_with(|| city.to_owned());
+            if codes_within(city).contains(code) {
+                self.postal_code = None;
+            }
+        }
+        self
     }
 }
 
@@ -120,7 +137,8 @@ impl AddressFilter {
 /// The first value that is not allowed.
 pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
     check_index(parameters)?;
-    let filter = AddressFilter::parse(parameters)?;
+    let filter = AddressFilter::as_given(parameters)?;
+    let has_city_code = filter.insee_code.is_some();
     let street = last_text(parameters, "street");
     let number = last_text(parameters, "housenumber");
     let city = last_text(parameters, "city");
@@ -129,7 +147,6 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
         limit: limit(parameters, LIMIT_DEFAULT)?,
         autocomplete: flag(parameters, "autocomplete", !is_structured)?,
         near: position(parameters)?,
-        insee_code: filter.insee_code,
         kind: filter.kind,
         ..SearchRequest::default()
     };
@@ -144,14 +161,16 @@ pub fn parse_search(parameters: &Parameters) -> Result<SearchCall, Fault> {
             ));
         }
         request.text = checked_text("q", text)?;
-        request.postal_code = filter.postal_code;
         request.within = city.map(communes_named).transpose()?;
+        let filter = filter.of_whole_city();
+        (request.postal_code, request.insee_code) = (filter.postal_code, filter.insee_code);
     } else {
         // Parts are evidence, not conditions: a wrong postal code lowers the score but does not exclude the street.
         let postal_code = filter.postal_code.as_deref();
         request.text = structured_text([number, street, postal_code, city])?;
+        request.insee_code = filter.insee_code;
     }
-    if city.is_some() && request.insee_code.is_some() {
+    if city.is_some() && has_city_code {
         return Err(Fault::new(
             "city",
             "must not be given together with citycode",

@@ -19,7 +19,7 @@ use crate::request::{TEXT_CHARS, structured_text};
 use crate::search::{Geocoder, PartMatch, ResultKind, SearchRequest};
 use crate::text::fold;
 use toise_geo::communes::find_by_code;
-use toise_geo::places::Places;
+use toise_geo::places::{DIVIDED_CITIES, Places};
 
 const POSTAL_CODE_DIGITS: usize = 5;
 
@@ -107,9 +107,12 @@ impl<'a> PostalAddress<'a> {
             postal_code = None;
         }
         if address.is_none() && postal_code.is_none() && city.is_none() {
-            // With its postal code, the name is not mistaken for a street name.
+            // With its postal code, the name is not mistaken for a street name. The postal code of Paris, Lyon or
+            // Marseille would be that of one arrondissement.
             let place = find_by_code(self.insee_code).ok_or(Unlocated::NotFound)?;
+            let is_divided = DIVIDED_CITIES.contains(&place.code);
             let postal_code = place.postal_codes.first().copied();
+            let postal_code = postal_code.filter(|_| !is_divided);
             return structured_text([None, None, postal_code, Some(place.name)])
                 .map_err(|_| Unlocated::TooLong);
         }

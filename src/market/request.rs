@@ -293,4 +293,20 @@ mod tests {
             assert!(fault.to_string().starts_with(path), "{fault}");
         }
     }
+
+    #[test]
+    fn the_code_of_a_divided_city_means_its_arrondissements() {
+        for (code, parts, last) in [("75056", 20, "75120"), ("13055", 16, "13216")] {
+            let body = json!({"level": "commune", "location": {"communes": [code]}});
+            let filter = parse_market(&body).unwrap();
+            let filter = filter.place_filter("department", "commune");
+            let ClauseTest::OneOf(codes) = &filter[0].test else {
+                panic!("{filter:?}");
+            };
+            assert_eq!(
+                (codes.len(), &*codes[0], &*codes[parts]),
+                (1 + parts, code, last)
+            );
+        }
+    }
 }

@@ -576,9 +576,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     search = {"filterProperty": {"location": [{"locationCoordinate": {"location": {"area": area}}}]}}
     made = ask("PUT", "/v2/protected/properties/search/alerts", ready["key"], {"search_query": search,
         "match": ["ALERT_MATCH_CREATED"], "search_name": "An area", "webhook_url": webhook})
+    # One on adverts is listed with it.
+    ask("PUT", "/v2/protected/adverts/search/alerts", ready["key"], {"search_query": {"filterAd": {"type": ["CLASS_OFFICE"]}},
+        "match": ["ALERT_MATCH_CREATED"], "search_name": "Offices on a portal", "webhook_url": webhook})
     page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
     page.reload()
     expect(page.get_by_role("region", name="An area")).to_contain_text("Area: 4 corners", timeout=WAIT_MS)
+    expect(page.get_by_role("list", name="Alerts")).to_contain_text("Offices on a portal")
 
     # An alert on sales is made from the map, with its filters, and shows them and its matches, page by page.
     page.goto(f"{address}/console/#/map?dataset=dvf&f.price_eur.max=300000")
@@ -742,6 +746,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     rows.get_by_role("button", name="sales").click()
     expect(towns).to_have_text(["Mende", "Alès", "Florac"])
     expect(rows.get_by_role("columnheader", name="sales")).to_have_attribute("aria-sort", "descending")
+    # Of more rows than a page shows, the first are shown.
+    editor.fill("select id from dvf limit 1001")
+    editor.press("Control+Enter")
+    expect(rows.get_by_role("status")).to_contain_text(re.compile("^1,000 .*the first rows"), timeout=WAIT_MS)
+    expect(rows.get_by_role("row").nth(1)).to_be_visible()
     # Rows with a position are points on the map, coloured by a column.
     editor.fill("select lat, lon, city, price_eur, surface_m2 from dvf where lat is not null limit 300")
     editor.press("Control+Enter")

@@ -203,6 +203,24 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
         let path = "/v2/protected/properties/search/count";
         is_told(&service, Method::POST, path, body, &at, told).await;
     }
+    let circle = json!({"geoDistance": {"pin": pin, "distanceKm": 1}});
+    let place = json!({"locationCoordinate": {"location": circle}});
+    for (listing, key, places, at) in [
+        (
+            "properties",
+            "filterProperty",
+            json!([place]),
+            "location[0]",
+        ),
+        ("adverts", "filterAd", place.clone(), "location"),
+    ] {
+        let path = format!("/v2/protected/{listing}/search/alerts");
+        let body = json!({"search_query": {key: {"location": places}}});
+        let at = format!("search_query.{key}.{at}.locationCoordinate.location.geoDistance.pin");
+        is_told(&service, Method::PUT, &path, body.clone(), &at, told).await;
+        let preview = format!("{path}/preview");
+        is_told(&service, Method::POST, &preview, body, &at, told).await;
+    }
     let around = json!({"lat": 2.35, "lon": 48.86, "distance": "1km"});
     for table in ["dpe", "dvf"] {
         for door in ["search", "match"] {

@@ -2,9 +2,11 @@
 //!
 //! An example of help is a line that calls toise; one of the documentation a command in a shell block (```` ```sh
 //! ````), or the query in a block of SQL. The examples of one command or page run in order in a separate folder, with a
-//! small data folder and the files that they name ([`stage`]). Examples that cannot run in a test are skipped by a rule
-//! below, and listed. The pages `docs/for-*.md` go from nothing to a result; `tests/guides/run.sh` runs their steps.
+//! small data folder and the files that they name ([`stage`]); requests go to a server ([`requests`]). Examples that
+//! cannot run in a test are skipped by a rule below, and listed. The pages `docs/for-*.md` go from nothing to a result;
+//! `tests/guides/run.sh` runs their steps.
 
+mod requests;
 mod stage;
 
 use std::collections::BTreeSet;
@@ -65,6 +67,11 @@ fn the_examples_of_help_run() {
 
 #[test]
 fn the_examples_of_the_documentation_run() {
+    run_all(&documentation());
+}
+
+/// Returns the examples of the pages that have no steps.
+fn documentation() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let pages = fs::read_dir(root.join("docs"))
         .unwrap()
@@ -78,25 +85,25 @@ fn the_examples_of_the_documentation_run() {
         .collect();
     pages.sort();
     pages.push(root.join("README.md"));
-    let found: Vec<Source> = pages
+    pages
         .iter()
         .map(|page| Source {
             name: page.file_name().unwrap().to_string_lossy().into_owned(),
             examples: examples_of_page(&fs::read_to_string(page).unwrap()),
         })
-        .collect();
-    run_all(&found);
+        .collect()
 }
 
 #[test]
 fn examples_are_found_and_joined() {
     let page = "Text `toise x`.\n\n```sh\n# first\ntoise sql \"select 1,\n  2\"   # isn't one line\nA=b \\\n  toise keys list\n\
-                ```\n\n```toml\ntoise = 1\n```\n\n```sql\nselect 'a';\n```\n";
+                ```\n\n- Item:\n\n  ```sh\n  toise check\n  ```\n\n```toml\ntoise = 1\n```\n\n```sql\nselect 'a';\n```\n";
     assert_eq!(
         examples_of_page(page),
         [
             "toise sql \"select 1,\n  2\"   # isn't one line",
             "A=b \\\n  toise keys list",
+            "toise check",
             "toise sql 'select '\\''a'\\'';'",
         ]
     );
@@ -162,11 +169,14 @@ fn examples_of_page(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
-        let Some(language) = line.strip_prefix("```") else {
+        let Some(language) = line.trim_start().strip_prefix("```") else {
             continue;
         };
+        // The block of an item of a list is indented.
+        let indent = line.len() - line.trim_start().len();
         let block: Vec<&str> = lines
             .by_ref()
+            .map(|line| line.get(indent..).unwrap_or_default())
             .take_while(|line| !line.starts_with("```"))
             .collect();
         match language {
@@ -220,6 +230,9 @@ fn is_closed(command: &str) -> bool {
 
 /// Returns why an example cannot run here.
 fn reason_to_skip(example: &str) -> Option<&'static str> {
+    if requests::is_request(example) {
+        return Some("is a request, which another test sends");
+    }
     let calls_toise = example.starts_with("toise ") || example.contains("| toise ");
     if !calls_toise {
         return Some("another program, or one that serves");

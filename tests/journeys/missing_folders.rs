@@ -28,6 +28,15 @@ fn commands_that_read_a_missing_folder_fail_and_say_how_to_make_one() {
         &["train"],
         &["evaluate", "estimate"],
         &["evaluate", "dedup"],
+        &[
+            "rent", "--address", "48000 Mende", "--type", "flat", "--surface", "45",
+        ],
+        &["evaluate", "rent"],
+        &[
+            "report", "--address", "48000 Mende", "--type", "flat", "--surface", "45",
+        ],
+        &["portfolio", "list"],
+        &["layers", "list"],
         &["check"],
         &["compact"],
         &["properties", "candidates"],

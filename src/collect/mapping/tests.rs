@@ -213,6 +213,15 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
     let found = read(&json!("1.jpg"));
     assert_eq!(found.advert.get("medias"), None);
     assert_eq!(found.left_out[0].path, "medias.images");
+    // Elements of XML, without attributes and with them.
+    let elements = [("url", "link"), ("medias.images", "photos.photo[*]")];
+    let mapping = Mapping::of_columns(elements).unwrap();
+    let with_order = json!([{"ordre": "1", "text": one}, {"ordre": "2", "text": other}]);
+    for photo in [both.clone(), with_order] {
+        let row = json!({"link": "https://p.example/1", "photos": {"photo": photo}});
+        let found = read_with(&mapping, row);
+        assert_eq!(found.advert["medias"]["images"], both);
+    }
 }
 
 #[test]

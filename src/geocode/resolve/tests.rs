@@ -121,6 +121,7 @@ fn a_code_restricts_an_address_and_stands_for_its_town() {
         (coded(street, "48095"), Precision::Address, "48095"),
         (coded("", "48095"), Precision::Town, "48095"),
         (coded("", "75111"), Precision::Town, "75111"),
+        (coded("", "75056"), Precision::Town, "75056"),
         (coded("rue Xqzzy Wvut", "48095"), Precision::Town, "48095"),
     ] {
         let found = geocoder.locate(given).unwrap();

@@ -237,16 +237,20 @@ impl Geocoder {
         request: &SearchRequest,
         with_postal_code: &'a PostalCodeLookup<'a>,
     ) -> QueryContext<'a> {
-        let places = request.insee_code.as_deref().map(|code| {
+        let of_code = request.insee_code.as_deref().map(|code| {
             let places = Places::get();
             let found = places.find(code);
             let codes = found
                 .map(|found| places.address_codes(found))
                 .unwrap_or_default();
             let whole = codes.iter().filter_map(|code| places.find(code));
-            whole.chain(found).collect()
+            let mut of_code: Vec<u32> = whole.chain(found).collect();
+            if let Some(within) = &request.within {
+                of_code.retain(|place| query::is_within(*place, within));
+            }
+            of_code
         });
-        let places = places.or_else(|| request.within.clone());
+        let places = of_code.or_else(|| request.within.clone());
         QueryContext {
             with_postal_code: Some(with_postal_code),
             other_names: Some(&self.other_names),

@@ -68,7 +68,8 @@ fn filters() -> Vec<Parameter> {
         (
             "postcode",
             json!({"type": TEXT, "pattern": "^[0-9]{5}$"}),
-            "Postal code that results must have; without `q` it only adds evidence",
+            "Postal code that results must have; 75000, 69000 and 13000 mean all arrondissements; without `q` it only \
+             adds evidence",
         ),
         (
             "citycode",

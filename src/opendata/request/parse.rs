@@ -313,6 +313,8 @@ mod tests {
             let key = CursorKey::new([7; 32]);
             let searched = parse_search(dataset, &body, &key).unwrap().filter;
             assert_eq!(searched, parse_match(dataset, &body).unwrap().filter);
+            let saved = parse_saved_search(dataset, &body, JsonPath::Body);
+            assert_eq!(searched, saved.unwrap());
             let [
                 Clause {
                     test: ClauseTest::OneOf(codes),

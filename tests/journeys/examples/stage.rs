@@ -32,6 +32,8 @@ const SHOWN: [&str; 2] = [
     "019bb126-cee2-7a45-a98c-3cba58e89b2d",
     "019bb6ce-f773-7d05-a48a-7dc4b4225d13",
 ];
+/// A PNG of one pixel, in base64.
+const LOGO: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 /// Adverts of `export.csv`: enough for the suggestion of a mapping.
 const EXPORTED: usize = 40;
 /// Homes to rent: enough to evaluate rents.
@@ -93,7 +95,8 @@ impl Stage {
         self.folder.path()
     }
 
-    fn data(&self) -> PathBuf {
+    /// Returns the data folder.
+    pub fn data(&self) -> PathBuf {
         self.path().join("toise-data")
     }
 
@@ -206,6 +209,7 @@ impl Stage {
         self.shell("toise import rents --year 2025 pred-app-mef-dhup.csv pred-mai-mef-dhup.csv");
         self.shell("toise import layer flood zones.geojson && toise import layer schools fr-en-annuaire-education.csv");
         self.shell("gzip -f iris.geojson && cp iris.geojson.gz contours.geojson.gz");
+        self.shell(&format!("echo {LOGO} | base64 -d > logo.png"));
         let home = format!(
             "select 'f1' as ref, 45.0 as area, '75111' as commune, 300000.0 as price, {lon} as longitude, {lat} as latitude, 'flat' as type"
         );

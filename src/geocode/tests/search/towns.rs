@@ -3,6 +3,8 @@
 use toise_geo::places::Places;
 use toise_geocode::Geocoder;
 use toise_geocode::index::builder::AddressRow;
+use toise_geocode::request::{parse_reverse, parse_search};
+use toise_geocode::reverse::Near;
 use toise_geocode::search::{NumberMatch, PartMatch, ResultKind, position};
 
 use crate::base::{in_commune, in_mende, label, rows, search, segment};
@@ -327,4 +329,40 @@ fn an_insee_code_names_its_commune() {
         label(&geocoder, &found[0]),
         "12 Rue de la République, 48095"
     );
+}
+
+#[test]
+fn the_postal_code_of_a_whole_city_finds_its_arrondissements() {
+    let paix = "Rue de la Paix";
+    let geocoder = Geocoder::new(vec![segment(&[
+        in_commune("75102", "Paris 2e Arrondissement", paix, 12, 48.87),
+        in_commune("69383", "Lyon 3e Arrondissement", paix, 12, 45.75),
+        in_commune("48095", "Mende", paix, 12, 44.52),
+    ])]);
+    let parameters = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(pair).collect()
+    };
+    for (postal_code, other, expected) in [
+        ("75000", ("type", "housenumber"), Some("75102")),
+        ("69000", ("type", "housenumber"), Some("69383")),
+        ("75000", ("citycode", "75102"), Some("75102")),
+        ("75000", ("city", "Paris"), Some("75102")),
+        ("75000", ("city", "Lyon"), None),
+        ("75000", ("citycode", "69383"), None),
+    ] {
+        let text = ("q", "12 rue de la paix");
+        let asked = parameters(&[text, ("postcode", postal_code), other]);
+        let found = geocoder.search(&parse_search(&asked).unwrap().request);
+        let found = found.first().map(|one| label(&geocoder, one));
+        let expected = expected.map(|code| format!("12 {paix}, {code}"));
+        assert_eq!(found, expected, "{postal_code} {other:?}");
+    }
+    for (postal_code, count) in [("75000", 1), ("69000", 0)] {
+        let asked = [("lat", "48.87"), ("lon", "3.5"), ("postcode", postal_code)];
+        let asked = parse_reverse(&parameters(&asked)).unwrap();
+        let near = geocoder.reverse_filtered(&asked);
+        let addresses = near.iter().filter(|one| matches!(one, Near::Address(..)));
+        assert_eq!(addresses.count(), count, "{postal_code}");
+    }
 }
