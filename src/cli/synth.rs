@@ -4,7 +4,6 @@
 
 mod ban;
 
-use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::import::department;
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
@@ -224,7 +224,7 @@ fn generate_records(
     common: &Common,
     options: &SynthOptions,
     request: SynthRequest,
-) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
+) -> Result<SynthOutput, Failure> {
     let started = Instant::now();
     let name = request.dataset.name();
     let (path, summary) = if options.lake {
@@ -297,7 +297,7 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<SynthRequest>, Str
 fn fill_listings(
     common: &Common,
     request: adverts::AdvertsRequest,
-) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
+) -> Result<SynthOutput, Failure> {
     let started = Instant::now();
     let contours = contours::kept(&common.data);
     let progress = Progress::new(common.json);
