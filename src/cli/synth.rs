@@ -102,12 +102,10 @@ pub struct SynthOptions {
     /// Departments of the addresses, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES", requires = "ban")]
     departments: Vec<String>,
-    /// Queries to generate for bulk match, on the items that --dvf or --dpe generates with the same seed
+    /// Queries to generate for bulk match, on the diagnostics that --dpe generates with the same seed, or on the sales of
+    /// --dvf if there are none
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
-    /// Dataset that the queries search [default: diagnostics if any are generated, otherwise sales]
-    #[arg(long, value_enum, value_name = "DATASET")]
-    of: Option<PortfolioOf>,
     /// Seed; the same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -125,15 +123,6 @@ pub struct SynthOptions {
     /// Generate diagnostics with all 230 published columns
     #[arg(long)]
     full_width: bool,
-}
-
-/// Dataset that a portfolio searches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PortfolioOf {
-    /// Diagnostics
-    Dpe,
-    /// Sales
-    Dvf,
 }
 
 /// One generated file or table, as `--json` reports it.
@@ -278,11 +267,10 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<SynthRequest>, Str
     if options.portfolio == 0 {
         return Ok(None);
     }
-    let dataset = match options.of {
-        Some(PortfolioOf::Dpe) => Dataset::Dpe,
-        Some(PortfolioOf::Dvf) => Dataset::Dvf,
-        None if options.dpe > 0 => Dataset::Dpe,
-        None => Dataset::Dvf,
+    let dataset = if options.dpe > 0 {
+        Dataset::Dpe
+    } else {
+        Dataset::Dvf
     };
     let source = request(options, dataset);
     if source.items == 0 {
