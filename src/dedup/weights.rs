@@ -6,7 +6,8 @@
 //! comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
 //!
 //! The weights in use were set by hand so that probabilities are right both for pairs of real adverts that people
-//! reviewed and for adverts with few fields in a dense city. `toise-lab pairs FILE` judges them by such pairs.
+//! reviewed and for adverts with few fields in a dense city. `toise-lab fit --pairs FILE` estimates weights from such
+//! pairs and from the unlabelled adverts of a store, and prints them next to those in use.
 
 use serde::Serialize;
 

@@ -2,6 +2,7 @@
 
 mod dedup;
 mod extraction;
+mod fit;
 mod geocode;
 mod ingestion;
 mod matching;
@@ -53,6 +54,8 @@ enum Command {
     Dedup(dedup::DedupArgs),
     /// Judge the merges of the data folder by pairs of adverts that people read
     Pairs(pairs::PairsArgs),
+    /// Estimate the weights of deduplication, and print them next to the weights in use
+    Fit(fit::FitArgs),
     /// Read saved pages of listings, and measure recall and precision of each field
     Extraction(extraction::ExtractionArgs),
 }
@@ -66,6 +69,7 @@ pub fn main() -> ExitCode {
         Command::Geocode(arguments) => geocode::run(common, arguments),
         Command::Dedup(arguments) => dedup::run(common, arguments),
         Command::Pairs(arguments) => pairs::run(common, arguments),
+        Command::Fit(arguments) => fit::run(common, arguments),
         Command::Extraction(arguments) => extraction::run(common, arguments),
     };
     match result {

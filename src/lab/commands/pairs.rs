@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{listings, show};
+use crate::dedup::fit::WeightFitter;
 use toise_cli::result::Failure;
 use toise_cli::{CommandResult, Common, FittedTable};
 use toise_dedup::weights::ComparedField;
@@ -56,7 +57,7 @@ struct ReadPair {
     left: String,
     right: String,
     verdict: Reading,
-    /// Whether the pair was used to set weights (`tune`) or only to report (`report`).
+    /// Whether the pair was used to fit weights (`tune`) or only to report (`report`).
     #[serde(default)]
     split: String,
     #[serde(default)]
@@ -222,6 +223,32 @@ fn kinds(explanation: &Explanation) -> Vec<String> {
     let (first, second) = (one.clone().min(other.clone()), one.max(other));
     kinds.push(format!("{first}, {second}"));
     kinds
+}
+
+/// Adds the decided pairs that are not reserved for reporting to a weight fitter. Returns their number.
+///
+/// # Errors
+/// As for [`judge`].
+pub(super) fn add_to_fit(
+    listings: &Listings,
+    path: &Path,
+    weight: f64,
+    fitter: &mut WeightFitter,
+) -> Result<u64, Failure> {
+    let (pairs, _) = known_pairs(listings, path)?;
+    let mut added = 0;
+    for (pair, explanation) in pairs {
+        if pair.split == "report" || pair.verdict == Reading::CannotTell {
+            continue;
+        }
+        fitter.add(
+            &explanation.comparison,
+            Some(pair.verdict == Reading::Same),
+            weight,
+        );
+        added += 1;
+    }
+    Ok(added)
 }
 
 impl PairReport {

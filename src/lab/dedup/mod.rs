@@ -1,9 +1,10 @@
 //! Evaluates deduplication: a stream of adverts with known assets passes through blocking, comparison and assignment as
 //! in ingestion, in memory, and the resulting properties are compared with the assets.
 //!
-//! [`DedupSimulation`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping. The caller supplies
-//! the adverts.
+//! [`DedupSimulation`] runs the stream; [`Grouping`] measures pairs and clusters of any grouping; [`fit`] derives
+//! weights from the compared pairs. The caller supplies the adverts.
 
+pub mod fit;
 mod grouping;
 #[cfg(test)]
 mod random_tests;

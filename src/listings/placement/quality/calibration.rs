@@ -22,7 +22,9 @@ use crate::placement::find::AdvertsAround;
 use crate::records::rows;
 use crate::{Listings, Result};
 use toise_base::progress::Progress;
-use toise_dedup::{Fingerprint, LearnedRate, RateLearner, compare_among, contradictions};
+use toise_dedup::{
+    Comparison, Fingerprint, LearnedRate, RateLearner, compare_among, contradictions,
+};
 
 /// Lower bounds of the probabilities of each bin.
 const BOUNDS: [f64; 9] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.98, 0.995, 0.9995];
@@ -32,6 +34,8 @@ const SURELY_TWO: f64 = 0.001;
 const RULED_OUT_STEP: usize = 8;
 /// Maximum adverts compared, evenly spread over the store.
 const ADVERTS_MAX: u64 = 30_000;
+/// Maximum adverts for which all pairs are compared to estimate weights.
+const FITTED_ADVERTS_MAX: u64 = 5_000;
 /// Adverts compared at once.
 const ADVERTS_PER_GROUP: usize = 1_000;
 /// Minimum pairs of two homes for an estimate of chance that is good enough to learn rates.
@@ -307,7 +311,7 @@ impl Listings {
     /// Compares adverts without each field and counts the pairs.
     fn tallies(&self, name: &str, progress: Progress) -> Result<StoreTallies> {
         let mut total = StoreTallies::default();
-        self.for_each_sample(name, progress, |sample| {
+        self.for_each_sample(ADVERTS_MAX, name, progress, |sample| {
             let counted = sample.into_par_iter().map(|(advert, fingerprint)| {
                 self.store.read_with(|connection| {
                     let mut counted = StoreTallies {
@@ -332,15 +336,52 @@ impl Listings {
         Ok(total)
     }
 
-    /// Calls `each` with groups of adverts that are evenly spread over the store, at most about [`ADVERTS_MAX`].
+    /// Calls `each` with the comparison of every pair around adverts that are evenly spread over the store. Blocks.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn for_each_pair_around(
+        &self,
+        progress: Progress,
+        mut each: impl FnMut(&Comparison),
+    ) -> Result<()> {
+        self.for_each_sample(
+            FITTED_ADVERTS_MAX,
+            "comparing adverts",
+            progress,
+            |sample| {
+                let compared = sample.into_par_iter().map(|(advert, fingerprint)| {
+                    self.store.read_with(|connection| {
+                        let around = AdvertsAround::find(connection, &fingerprint, advert)?;
+                        let others = around.near.iter().chain(&around.ruled_out);
+                        let others = others.filter(|other| **other < advert);
+                        others
+                            .map(|other| {
+                                let other = rows::fingerprint_of(connection, *other)?;
+                                let (compared, common) = (&around.compared, &around.surroundings);
+                                Ok(compare_among(compared, &other, common))
+                            })
+                            .collect::<Result<Vec<_>>>()
+                    })
+                });
+                for comparison in compared.collect::<Result<Vec<_>>>()?.iter().flatten() {
+                    each(comparison);
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// Calls `each` with groups of adverts that are evenly spread over the store, about `most` in all.
     fn for_each_sample(
         &self,
+        most: u64,
         name: &str,
         progress: Progress,
         mut each: impl FnMut(Vec<(i64, Fingerprint)>) -> Result<()>,
     ) -> Result<()> {
         let total = self.store.read(rows::last_advert)?.unsigned_abs();
-        let step = total.div_ceil(ADVERTS_MAX).max(1);
+        let step = total.div_ceil(most).max(1);
         let bar = progress.rows(name, total);
         let mut last = 0;
         loop {
