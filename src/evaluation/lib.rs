@@ -7,7 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+#[cfg(feature = "plots")]
+mod chart;
 pub mod leave_out;
+#[cfg(feature = "plots")]
+pub mod letters;
 mod metrics;
 pub mod report;
 pub mod rolling;

@@ -17,7 +17,7 @@ use toise_estimate::sale::SaleWithCommune;
 use toise_geo::departments;
 
 /// Minimum sales in a segment for its coverage to be evaluated.
-const SEGMENT_MIN: usize = 300;
+pub const SEGMENT_MIN: usize = 300;
 /// Deviation of coverage allowed in any segment, percentage points.
 const ALLOWED_POINTS: f64 = 1.0;
 /// Additional deviation allowed, in standard errors of the coverage.

@@ -1,16 +1,18 @@
-//! Writes the report card as files: JSON and Markdown.
+//! Writes the report card as files: JSON, Markdown and an image.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "plots")]
+use super::chart;
 use super::leave_out::{LeaveOutReport, PlaceKind};
 use super::rolling::HorizonReport;
 use super::{ErrorMetrics, ReportCard};
 use toise_estimate::model::Error;
 
 impl ReportCard {
-    /// Writes `<name>.json` and `.md` into a folder and returns their paths.
+    /// Writes `<name>.json`, `.md` and, with the feature `plots`, `.svg` into a folder and returns their paths.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -20,13 +22,21 @@ impl ReportCard {
             source,
         };
         fs::create_dir_all(folder).map_err(|error| at(folder, error))?;
+        let path = |ending: &str| folder.join(format!("{name}.{ending}"));
         let json = serde_json::to_vec_pretty(self).map_err(std::io::Error::from);
         let json = json.map_err(|error| at(folder, error))?;
         let mut written = Vec::new();
         for (ending, bytes) in [("json", json), ("md", self.markdown().into_bytes())] {
-            let path = folder.join(format!("{name}.{ending}"));
+            let path = path(ending);
             fs::write(&path, bytes).map_err(|error| at(&path, error))?;
             written.push(path);
+        }
+        #[cfg(feature = "plots")]
+        {
+            let drawn = path("svg");
+            chart::draw(self, &drawn)
+                .map_err(|error| at(&drawn, std::io::Error::other(error.to_string())))?;
+            written.push(drawn);
         }
         Ok(written)
     }

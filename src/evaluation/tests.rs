@@ -32,7 +32,8 @@ fn an_evaluation_beats_the_baselines_and_uses_only_later_sales() {
     assert!(low <= report.difference.points && report.difference.points <= high);
     let folder = tempfile::tempdir().unwrap();
     let files = report.write(folder.path(), "card").unwrap();
-    assert_eq!(files.len(), 2);
+    assert_eq!(files.len(), 3);
+    assert!(std::fs::read(&files[2]).unwrap().starts_with(b"<svg"));
     let text = std::fs::read_to_string(&files[1]).unwrap();
     assert!(text.contains("| class flats |"), "{text}");
 }

@@ -10,7 +10,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::register_font;
+use toise_evaluation::letters;
 
 /// Size of the image, pixels.
 const SIZE: (u32, u32) = (960, 540);
@@ -94,9 +94,7 @@ pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Fa
             .then(one.label.cmp(&other.label))
     });
     lines.truncate(LINES_MAX);
-    // The compiled-in font, so that none has to be installed.
-    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
-        .map_err(|_| "the compiled-in font cannot be read")?;
+    letters::register()?;
     let written = match format {
         ImageFormat::Svg => {
             let area = SVGBackend::new(path, SIZE).into_drawing_area();
