@@ -67,7 +67,7 @@ def evaluated(options, sample, seed, path):
     if options.leave_out:
         command += ["--leave-out", options.leave_out]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)["report"], list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+    return json.loads(done.stdout), list(csv.DictReader(path.open(newline="", encoding="utf-8")))
 
 
 def timed(queries, ask):

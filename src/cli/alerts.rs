@@ -6,6 +6,7 @@ mod show;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::result::Failure;
 use super::table_style::print_list;
 use super::values::{id, moment};
 use super::{CommandResult, Common};
@@ -168,8 +169,6 @@ pub fn run(common: &Common, arguments: &AlertsArgs) -> CommandResult {
     }
     Ok(())
 }
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Queues dead letters for another attempt: the given ones, or all dead letters of active alerts.
 fn retry_dead_letters(

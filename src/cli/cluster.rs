@@ -10,15 +10,13 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use super::Common;
+use super::result::Failure;
 use toise_cluster::Access;
 use toise_cluster::coordinator::dispatch::{Dispatch, Shares};
 use toise_cluster::coordinator::files::JobFiles;
 use toise_cluster::coordinator::{Cluster, Refusals, UserMessage, WorkerReport, addresses};
 use toise_cluster::identity::Identity;
 use toise_cluster::{Job, Work};
-
-/// Any error of a command.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of commands that workers can help with.
 #[derive(Args, Clone, Debug)]

@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use warp::Filter;
 
 use super::accounts::named_or_default;
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::prices::Prices;
@@ -41,8 +42,6 @@ use toise_telemetry::Metrics;
 pub(super) const LOOPBACK: &str = "127.0.0.1";
 /// Seconds of a day.
 pub(super) const DAY_S: i64 = 86_400;
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 /// Days of matches before the end of the market.
 const DAYS: i64 = 30;
 /// Adverts of two years that the new ones are taken from; about one in 24 is new.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::common::{CsvArgs, MissingArgs};
-use super::result::{print_files, require_results};
+use super::result::{Failure, print_files, require_results};
 use super::{CommandResult, Common};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
@@ -14,9 +14,6 @@ use toise_geocode::file::request::{FileRequest, UnnamedColumns};
 use toise_geocode::file::rows::RowAnswers;
 use toise_geocode::folder as index;
 use toise_geocode::request::Operation;
-
-/// Any error of the command.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Arguments of `geocode`.
 #[derive(Args, Debug)]

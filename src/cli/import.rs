@@ -1,7 +1,6 @@
 //! `toise import`: imports files or official sources into the lake and reports everything it read. Layers are in
 //! `layers.rs`.
 
-use std::error::Error;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,7 +12,7 @@ use indicatif::{HumanBytes, HumanCount};
 use super::common::MissingArgs;
 use super::layers::{self, LAYER_HELP, LayerArgs};
 use super::rent::{self, ImportRentsArgs};
-use super::result::{listed, no_rows, show_report};
+use super::result::{Failure, listed, no_rows, show_report};
 use super::sources::{AddressesPlaceArgs, DiagnosticsPlaceArgs, SalesPlaceArgs};
 use super::{CommandResult, Common};
 use toise_app::{contours, importing};
@@ -209,8 +208,6 @@ pub(super) fn department(text: &str) -> Result<String, String> {
     Ok(code)
 }
 
-type BoxedError = Box<dyn Error + Send + Sync>;
-
 /// Runs `import`.
 pub fn run(common: &Common, arguments: &ImportArgs) -> CommandResult {
     arguments.dataset.missing().apply()?;
@@ -346,7 +343,7 @@ fn fetch_dvf(
     arguments: &DvfArgs,
     clock: &Clock,
     progress: Progress,
-) -> Result<FetchedSources, BoxedError> {
+) -> Result<FetchedSources, Failure> {
     let shared = &arguments.shared;
     let this_year = clock.now().year();
     let years = arguments.years.clone().unwrap_or(this_year - 5..=this_year);
@@ -362,7 +359,7 @@ fn fetch_dpe(
     arguments: &DpeArgs,
     clock: &Clock,
     progress: Progress,
-) -> Result<FetchedSources, BoxedError> {
+) -> Result<FetchedSources, Failure> {
     let shared = &arguments.shared;
     download(common, progress, clock, async |downloads| {
         let since = arguments.since.clone();
@@ -387,8 +384,8 @@ fn fetched(
     table: impl Into<ImportTable>,
     files: &[PathBuf],
     shared: &SharedArgs,
-    fetch: impl FnOnce() -> Result<FetchedSources, BoxedError>,
-) -> Result<FetchedSources, BoxedError> {
+    fetch: impl FnOnce() -> Result<FetchedSources, Failure>,
+) -> Result<FetchedSources, Failure> {
     if !files.is_empty() {
         return local(table, files);
     }
@@ -401,7 +398,7 @@ fn fetched(
     fetch()
 }
 
-fn local(table: impl Into<ImportTable>, files: &[PathBuf]) -> Result<FetchedSources, BoxedError> {
+fn local(table: impl Into<ImportTable>, files: &[PathBuf]) -> Result<FetchedSources, Failure> {
     let found = local_files(table.into(), files)?;
     Ok(FetchedSources {
         inputs: found.inputs,
@@ -416,7 +413,7 @@ fn download(
     progress: Progress,
     clock: &Clock,
     fetch: impl AsyncFnOnce(Downloads<'_>) -> Result<FetchedSources, toise_sources::Error>,
-) -> Result<FetchedSources, BoxedError> {
+) -> Result<FetchedSources, Failure> {
     let client = Client::new(RetryPolicy::default())?;
     let downloads = Downloads {
         client: &client,
@@ -436,7 +433,7 @@ fn import(
     fetched: &FetchedSources,
     options: &ImportOptions,
     shared: &SharedArgs,
-) -> Result<ImportReport, BoxedError> {
+) -> Result<ImportReport, Failure> {
     let settings = common.configuration(Vec::new())?.config.lake;
     let kept = settings.keep_versions;
     let (report, path) = importing::import(&common.data, kept, table, fetched, options)?;

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::result::Failure;
 use toise_app::config::Config;
 use toise_base::clock::Clock;
 use toise_contract::listings::filters::ListingKind;
@@ -26,7 +27,7 @@ pub(super) fn market_over(
     engine: &Arc<Engine>,
     listings: Option<&Listings>,
     clock: Clock,
-) -> Result<Market, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Market, Failure> {
     Ok(Market::new(
         Arc::clone(engine),
         current_properties(engine, listings)?,
@@ -46,7 +47,7 @@ pub(super) fn rents_over(
     listings: Option<&Listings>,
     store: Option<Store>,
     clock: Clock,
-) -> Result<Rents, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<Rents, Failure> {
     Ok(Rents::new(
         Arc::clone(engine),
         current_properties(engine, listings)?,
@@ -60,7 +61,7 @@ pub(super) fn rents_over(
 fn current_properties(
     engine: &Engine,
     listings: Option<&Listings>,
-) -> Result<CurrentProperties, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<CurrentProperties, Failure> {
     let view: Option<Arc<ProjectionView>> = match listings {
         Some(listings) => sql_tables::views(listings, engine, &[ListingKind::Property])?
             .pop()

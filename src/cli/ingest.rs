@@ -16,7 +16,6 @@ mod suggest;
 mod unread;
 
 use std::borrow::Cow;
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
@@ -26,7 +25,7 @@ use indicatif::ProgressBar;
 use serde_json::Value;
 
 use super::common::MissingArgs;
-use super::result::{listed, no_rows, show_report};
+use super::result::{Failure, listed, no_rows, show_report};
 use super::{CommandResult, Common};
 use convert::{ConvertedBatch, RowConverter, RowShape};
 use delimited::CsvDialect;
@@ -130,8 +129,6 @@ fn pair(text: &str) -> Result<(String, String), String> {
         _ => Err("expected a field and a column or value, as in currentPrice.value=price".into()),
     }
 }
-
-type BoxedError = Box<dyn Error + Send + Sync>;
 
 /// Runs `ingest`.
 pub fn run(common: &Common, arguments: &IngestArgs) -> CommandResult {
@@ -251,7 +248,7 @@ impl<'p> ReadingPlan<'p> {
         common: &Common,
         arguments: &'p IngestArgs,
         portals: &'p Portals,
-    ) -> Result<Self, BoxedError> {
+    ) -> Result<Self, Failure> {
         let file = match &arguments.mapping {
             None => Mapping::default(),
             Some(name) if Path::new(name).is_file() => Mapping::open(Path::new(name))?,
@@ -375,7 +372,7 @@ impl<'p> ReadingPlan<'p> {
         progress: &Progress,
         report: &mut IngestReport,
         mut take: impl FnMut(ConvertedBatch, &mut IngestReport) -> CommandResult,
-    ) -> Result<Vec<String>, BoxedError> {
+    ) -> Result<Vec<String>, Failure> {
         let mut cut = Vec::new();
         for source in sources {
             let source = source.as_deref();
@@ -386,7 +383,7 @@ impl<'p> ReadingPlan<'p> {
                 _ => None,
             };
             let readable = source.or(spooled.as_deref());
-            let named = |error: BoxedError| format!("{name}: {error}");
+            let named = |error: Failure| format!("{name}: {error}");
             let opened = source::open(
                 readable,
                 self.format,

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::CsvArgs;
 use super::indicators::market_over;
+use super::result::Failure;
 use super::sql::show_rows;
 use super::{CommandResult, Common};
 use toise_app::config::Config;
@@ -233,10 +234,7 @@ fn without_empty_columns(rows: &RecordBatch) -> Result<RecordBatch, arrow::error
 }
 
 /// Opens the indicators of a data folder. Properties include every change committed so far.
-fn open(
-    common: &Common,
-    config: &Config,
-) -> Result<Market, Box<dyn std::error::Error + Send + Sync>> {
+fn open(common: &Common, config: &Config) -> Result<Market, Failure> {
     let data = common.data.as_path();
     let clock = Clock::system();
     let wanted = [ListingKind::Property];

@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_collect::extract::{Extraction, PageInput, PageVerdict, extract};
 use toise_collect::portals::Portals;
@@ -81,11 +82,7 @@ pub fn run(common: &Common, arguments: &PortalsArgs) -> CommandResult {
 
 type PageContent = (String, Option<String>, Vec<u8>);
 
-fn fetch(
-    common: &Common,
-    url: &str,
-    allowed: &str,
-) -> Result<PageContent, Box<dyn std::error::Error + Send + Sync>> {
+fn fetch(common: &Common, url: &str, allowed: &str) -> Result<PageContent, Failure> {
     let settings = common.configuration(Vec::new())?.config.collect;
     let allowed = if allowed.is_empty() {
         settings.allowed()

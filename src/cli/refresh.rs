@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::json;
 
 use super::import::department;
-use super::result::{PartialFailure, listed_codes};
+use super::result::{Failure, PartialFailure, listed_codes};
 use super::sources::PlaceArgs;
 use super::{CommandResult, Common, FittedTable};
 use toise_app::refresh::{
@@ -110,10 +110,7 @@ pub fn run(common: &Common, arguments: &RefreshArgs) -> CommandResult {
 }
 
 /// Returns the departments to refresh.
-fn wanted(
-    common: &Common,
-    named: &[String],
-) -> Result<Vec<String>, Box<dyn std::error::Error + Send + Sync>> {
+fn wanted(common: &Common, named: &[String]) -> Result<Vec<String>, Failure> {
     if !named.is_empty() {
         return Ok(named.to_vec());
     }

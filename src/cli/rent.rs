@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::common::MissingArgs;
 use super::indicators::rents_over;
+use super::result::Failure;
 use super::values::position;
 use super::{CommandResult, Common, table};
 use toise_base::clock::Clock;
@@ -267,7 +268,7 @@ fn plain(value: &Value) -> &str {
 ///
 /// # Errors
 /// The data folder cannot be read.
-pub(super) fn open(common: &Common) -> Result<Rents, Box<dyn std::error::Error + Send + Sync>> {
+pub(super) fn open(common: &Common) -> Result<Rents, Failure> {
     let (data, clock) = (common.data.as_path(), Clock::system());
     let config = common.configuration(Vec::new())?.config;
     let store = Store::open_existing(data)?;

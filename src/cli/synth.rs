@@ -4,7 +4,6 @@
 
 mod ban;
 
-use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +16,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::import::department;
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_app::contours;
 use toise_base::progress::Progress;
@@ -102,12 +102,10 @@ pub struct SynthOptions {
     /// Departments of the addresses, separated by commas [default: all]
     #[arg(long, value_delimiter = ',', value_parser = department, value_name = "CODES", requires = "ban")]
     departments: Vec<String>,
-    /// Queries to generate for bulk match, on the items that --dvf or --dpe generates with the same seed
+    /// Queries to generate for bulk match, on the diagnostics that --dpe generates with the same seed, or on the sales of
+    /// --dvf if there are none
     #[arg(long, value_name = "N", default_value_t = 0)]
     portfolio: u64,
-    /// Dataset that the queries search [default: diagnostics if any are generated, otherwise sales]
-    #[arg(long, value_enum, value_name = "DATASET")]
-    of: Option<PortfolioOf>,
     /// Seed; the same seed and sizes give the same bytes
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -125,15 +123,6 @@ pub struct SynthOptions {
     /// Generate diagnostics with all 230 published columns
     #[arg(long)]
     full_width: bool,
-}
-
-/// Dataset that a portfolio searches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PortfolioOf {
-    /// Diagnostics
-    Dpe,
-    /// Sales
-    Dvf,
 }
 
 /// One generated file or table, as `--json` reports it.
@@ -224,7 +213,7 @@ fn generate_records(
     common: &Common,
     options: &SynthOptions,
     request: SynthRequest,
-) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
+) -> Result<SynthOutput, Failure> {
     let started = Instant::now();
     let name = request.dataset.name();
     let (path, summary) = if options.lake {
@@ -278,11 +267,10 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<SynthRequest>, Str
     if options.portfolio == 0 {
         return Ok(None);
     }
-    let dataset = match options.of {
-        Some(PortfolioOf::Dpe) => Dataset::Dpe,
-        Some(PortfolioOf::Dvf) => Dataset::Dvf,
-        None if options.dpe > 0 => Dataset::Dpe,
-        None => Dataset::Dvf,
+    let dataset = if options.dpe > 0 {
+        Dataset::Dpe
+    } else {
+        Dataset::Dvf
     };
     let source = request(options, dataset);
     if source.items == 0 {
@@ -297,7 +285,7 @@ fn portfolio_request(options: &SynthOptions) -> Result<Option<SynthRequest>, Str
 fn fill_listings(
     common: &Common,
     request: adverts::AdvertsRequest,
-) -> Result<SynthOutput, Box<dyn Error + Send + Sync>> {
+) -> Result<SynthOutput, Failure> {
     let started = Instant::now();
     let contours = contours::kept(&common.data);
     let progress = Progress::new(common.json);

@@ -4,6 +4,7 @@ use chrono::Utc;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::answers::consumption_answer;
 use toise_accounts::requests::parse_period;
@@ -22,7 +23,7 @@ pub struct PeriodArgs {
 
 impl PeriodArgs {
     /// Returns the given period; by default the current month (UTC).
-    pub fn period(&self) -> Result<DayRange, Box<dyn std::error::Error + Send + Sync>> {
+    pub fn period(&self) -> Result<DayRange, Failure> {
         let bounds = [("from_date", &self.from), ("to_date", &self.to)];
         let query: Vec<(&str, &str)> = bounds
             .into_iter()

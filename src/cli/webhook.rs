@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use warp::Filter;
 use warp::http::{HeaderMap, StatusCode};
 
+use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account;
@@ -166,10 +167,7 @@ struct WebhookReceiver {
 }
 
 impl WebhookReceiver {
-    fn new(
-        common: &Common,
-        arguments: &ListenArgs,
-    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    fn new(common: &Common, arguments: &ListenArgs) -> Result<Self, Failure> {
         let clock = Clock::system();
         let (mut secrets, mut key) = (arguments.secret.clone(), arguments.key.clone());
         if secrets.is_empty() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::result::Failure;
 use super::serve::ready;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
@@ -108,10 +109,7 @@ struct DemoKeys {
 }
 
 /// Revokes the keys of earlier demos and creates new ones.
-fn make_keys(
-    data: &Path,
-    limits: &KeyLimits,
-) -> Result<DemoKeys, Box<dyn std::error::Error + Send + Sync>> {
+fn make_keys(data: &Path, limits: &KeyLimits) -> Result<DemoKeys, Failure> {
     let store = Store::open(data)?;
     let clock = Clock::system();
     let revoke = Act::at_command_line("demo: revoke the keys of earlier demos");

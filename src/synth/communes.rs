@@ -205,7 +205,7 @@ impl SynthAddress {
 
     /// Kind and name of the street, as spelt in the tax office's files.
     pub fn street_name_in_capitals(&self) -> (&'static str, &'static str) {
-        (KINDS[self.kind()].1, NAMES[self.name()].1)
+        (KINDS[self.kind()].1, NAMES[self.name()].1.as_str())
     }
 
     fn name(&self) -> usize {

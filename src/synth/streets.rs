@@ -1,5 +1,10 @@
 //! Street names, as spelt in the national address base and in the tax office's files.
 
+use std::sync::LazyLock;
+
+use super::ban::afnor::capitals;
+use super::ban::words::split;
+
 /// Kinds of street in both spellings, with their weight.
 pub const KINDS: [(&str, &str, f64); 9] = [
     ("Rue", "RUE", 62.0),
@@ -14,101 +19,21 @@ pub const KINDS: [(&str, &str, f64); 9] = [
 ];
 
 /// Street names with their article, in both spellings.
-pub const NAMES: [(&str, &str); 96] = [
-    ("de la République", "DE LA REPUBLIQUE"),
-    ("Victor Hugo", "VICTOR HUGO"),
-    ("Jean Jaurès", "JEAN JAURES"),
-    ("Pasteur", "PASTEUR"),
-    ("de l'Église", "DE L EGLISE"),
-    ("du Général de Gaulle", "DU GENERAL DE GAULLE"),
-    ("Gambetta", "GAMBETTA"),
-    ("des Écoles", "DES ECOLES"),
-    ("de la Gare", "DE LA GARE"),
-    ("du Moulin", "DU MOULIN"),
-    ("de Verdun", "DE VERDUN"),
-    ("du 8 Mai 1945", "DU 8 MAI 1945"),
-    ("du 11 Novembre 1918", "DU 11 NOVEMBRE 1918"),
-    ("Émile Zola", "EMILE ZOLA"),
-    ("Jules Ferry", "JULES FERRY"),
-    ("de la Fontaine", "DE LA FONTAINE"),
-    ("des Lilas", "DES LILAS"),
-    ("du Stade", "DU STADE"),
-    ("de la Paix", "DE LA PAIX"),
-    ("Voltaire", "VOLTAIRE"),
-    ("Anatole France", "ANATOLE FRANCE"),
-    ("Jean Moulin", "JEAN MOULIN"),
-    ("Pierre Curie", "PIERRE CURIE"),
-    ("Marie Curie", "MARIE CURIE"),
-    ("Aristide Briand", "ARISTIDE BRIAND"),
-    ("du Château", "DU CHATEAU"),
-    ("des Jardins", "DES JARDINS"),
-    ("du Bois", "DU BOIS"),
-    ("des Vignes", "DES VIGNES"),
-    ("de la Mairie", "DE LA MAIRIE"),
-    ("du Lavoir", "DU LAVOIR"),
-    ("des Prés", "DES PRES"),
-    ("Lamartine", "LAMARTINE"),
-    ("Molière", "MOLIERE"),
-    ("Racine", "RACINE"),
-    ("Claude Debussy", "CLAUDE DEBUSSY"),
-    ("Georges Clemenceau", "GEORGES CLEMENCEAU"),
-    ("du Maréchal Foch", "DU MARECHAL FOCH"),
-    ("du Maréchal Leclerc", "DU MARECHAL LECLERC"),
-    ("Saint-Martin", "SAINT MARTIN"),
-    ("Saint-Jean", "SAINT JEAN"),
-    ("Saint-Michel", "SAINT MICHEL"),
-    ("Notre-Dame", "NOTRE DAME"),
-    ("des Acacias", "DES ACACIAS"),
-    ("des Peupliers", "DES PEUPLIERS"),
-    ("des Tilleuls", "DES TILLEULS"),
-    ("des Cerisiers", "DES CERISIERS"),
-    ("des Roses", "DES ROSES"),
-    ("de Bellevue", "DE BELLEVUE"),
-    ("du Soleil", "DU SOLEIL"),
-    ("de la Poste", "DE LA POSTE"),
-    ("du Commerce", "DU COMMERCE"),
-    ("de la Liberté", "DE LA LIBERTE"),
-    ("Carnot", "CARNOT"),
-    ("Thiers", "THIERS"),
-    ("Louis Blanc", "LOUIS BLANC"),
-    ("Alsace-Lorraine", "ALSACE LORRAINE"),
-    ("de Strasbourg", "DE STRASBOURG"),
-    ("de Paris", "DE PARIS"),
-    ("de Lyon", "DE LYON"),
-    ("de Bordeaux", "DE BORDEAUX"),
-    ("de la Plage", "DE LA PLAGE"),
-    ("du Port", "DU PORT"),
-    ("des Remparts", "DES REMPARTS"),
-    ("Basse", "BASSE"),
-    ("Haute", "HAUTE"),
-    ("Neuve", "NEUVE"),
-    ("Traversière", "TRAVERSIERE"),
-    ("du Four", "DU FOUR"),
-    ("du Puits", "DU PUITS"),
-    ("de la Croix", "DE LA CROIX"),
-    ("du Calvaire", "DU CALVAIRE"),
-    ("du Cimetière", "DU CIMETIERE"),
-    ("des Champs", "DES CHAMPS"),
-    ("de la Forêt", "DE LA FORET"),
-    ("de la Vallée", "DE LA VALLEE"),
-    ("de la Rivière", "DE LA RIVIERE"),
-    ("du Pont", "DU PONT"),
-    ("du Ruisseau", "DU RUISSEAU"),
-    ("des Artisans", "DES ARTISANS"),
-    ("de l'Industrie", "DE L INDUSTRIE"),
-    ("Ampère", "AMPERE"),
-    ("Lavoisier", "LAVOISIER"),
-    ("Diderot", "DIDEROT"),
-    ("Descartes", "DESCARTES"),
-    ("Berlioz", "BERLIOZ"),
-    ("Paul Cézanne", "PAUL CEZANNE"),
-    ("Claude Monet", "CLAUDE MONET"),
-    ("Guynemer", "GUYNEMER"),
-    ("Jean Mermoz", "JEAN MERMOZ"),
-    ("Salvador Allende", "SALVADOR ALLENDE"),
-    ("Nelson Mandela", "NELSON MANDELA"),
-    ("Simone Veil", "SIMONE VEIL"),
-    ("Louise Michel", "LOUISE MICHEL"),
-    ("George Sand", "GEORGE SAND"),
-    ("Rosa Parks", "ROSA PARKS"),
-];
+pub static NAMES: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
+    let names = split(
+        "de la République, Victor Hugo, Jean Jaurès, Pasteur, de l'Église, du Général de Gaulle, Gambetta, des \
+         Écoles, de la Gare, du Moulin, de Verdun, du 8 Mai 1945, du 11 Novembre 1918, Émile Zola, Jules Ferry, \
+         de la Fontaine, des Lilas, du Stade, de la Paix, Voltaire, Anatole France, Jean Moulin, Pierre Curie, \
+         Marie Curie, Aristide Briand, du Château, des Jardins, du Bois, des Vignes, de la Mairie, du Lavoir, des \
+         Prés, Lamartine, Molière, Racine, Claude Debussy, Georges Clemenceau, du Maréchal Foch, du Maréchal \
+         Leclerc, Saint-Martin, Saint-Jean, Saint-Michel, Notre-Dame, des Acacias, des Peupliers, des Tilleuls, \
+         des Cerisiers, des Roses, de Bellevue, du Soleil, de la Poste, du Commerce, de la Liberté, Carnot, \
+         Thiers, Louis Blanc, Alsace-Lorraine, de Strasbourg, de Paris, de Lyon, de Bordeaux, de la Plage, du \
+         Port, des Remparts, Basse, Haute, Neuve, Traversière, du Four, du Puits, de la Croix, du Calvaire, du \
+         Cimetière, des Champs, de la Forêt, de la Vallée, de la Rivière, du Pont, du Ruisseau, des Artisans, de \
+         l'Industrie, Ampère, Lavoisier, Diderot, Descartes, Berlioz, Paul Cézanne, Claude Monet, Guynemer, Jean \
+         Mermoz, Salvador Allende, Nelson Mandela, Simone Veil, Louise Michel, George Sand, Rosa Parks",
+    );
+    let both = names.into_iter().map(|name| (name, capitals(name)));
+    both.collect()
+});

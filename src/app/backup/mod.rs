@@ -12,13 +12,13 @@ mod error;
 pub mod restore;
 pub mod stage;
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 pub use error::Error;
+use toise_base::durable;
 
 /// File name of the manifest in a backup.
 pub const MANIFEST_FILE: &str = "backup.json";
@@ -160,14 +160,7 @@ impl CopyError {
 
 /// Makes new names in a folder durable.
 fn sync_folder(folder: &Path) -> Result<()> {
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
-    File::open(folder)
-        .and_then(|open| open.sync_all())
-        .map_err(Error::io(folder))
+    durable::sync_folder(folder).map_err(Error::io(folder))
 }
 
 /// Returns the parent folder of a path; `.` for a bare name.

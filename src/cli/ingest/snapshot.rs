@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::BoxedError;
 use super::convert::ConvertedBatch;
+use crate::result::Failure;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::Timestamp;
 use toise_listings::Listings;
@@ -57,7 +57,7 @@ impl SnapshotRows {
     ///
     /// # Errors
     /// A row identifies no advert or a file looks cut off, so it is not known what the portal shows.
-    pub fn finish(self, cut: &[String]) -> Result<PortalSnapshot, BoxedError> {
+    pub fn finish(self, cut: &[String]) -> Result<PortalSnapshot, Failure> {
         if !cut.is_empty() {
             return Err(format!(
                 "--snapshot: {}: the file ends within this row and looks cut off, so nothing was taken offline; what \

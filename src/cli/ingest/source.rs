@@ -10,11 +10,11 @@ use indicatif::ProgressBar;
 use serde_json::{Map, Value};
 use tempfile::TempPath;
 
-use super::BoxedError;
 use super::columnar::ParquetRows;
 use super::delimited::{CsvDialect, CsvRows};
 use super::document::JsonRecords;
 use super::lines::{Line, NdJson};
+use crate::result::Failure;
 use toise_base::bounded::FILE_COLUMNS_MAX;
 use toise_collect::mapping::RowPath;
 use toise_input::{Bounds, SharedForm};
@@ -75,7 +75,7 @@ impl FieldNames {
 }
 
 /// Expands the arguments to files in a stable order; `None` stands for standard input.
-pub fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, BoxedError> {
+pub fn sources(arguments: &[PathBuf]) -> Result<Vec<Option<PathBuf>>, Failure> {
     let mut sources = Vec::new();
     for argument in arguments {
         if argument.as_os_str() == STDIN {

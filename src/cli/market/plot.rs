@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
+use crate::result::Failure;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use plotters::coord::Shift;
@@ -33,9 +34,6 @@ const DRAWN: [(&str, &str); 3] = [
     ("asking_price_per_m2", "median asking price, EUR/m2"),
     ("rent_per_m2", "median monthly rent, EUR/m2"),
 ];
-
-/// Any error of a plot.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Result of drawing; its errors cannot be sent between threads.
 type Drawn = Result<(), Box<dyn std::error::Error>>;

@@ -20,6 +20,7 @@ use clap::{Args, Command, FromArgMatches, ValueEnum};
 use futures::StreamExt;
 
 use super::common::{CsvArgs, MissingArgs};
+use super::result::Failure;
 use super::{CommandResult, Common};
 use show::{Display, OutputFile};
 use source::SqlSource;
@@ -30,9 +31,6 @@ use toise_sql::text;
 
 /// Maximum bytes of statements read from a file or standard input.
 const STATEMENTS_BYTES_MAX: u64 = 64 << 20;
-
-/// Any error of a command.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// Shows the rows of another command like those of a query: as a table, as JSON or in a file. Returns their number.
 ///

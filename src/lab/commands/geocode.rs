@@ -4,15 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::json;
 
+use super::show;
 use crate::geocode::{self, GeocodeOptions, GeocodeReport};
-use toise_base::clock::{Clock, iso};
-use toise_base::reports::FOLDER;
 use toise_cli::{CommandResult, Common, FittedTable};
 use toise_geocode::folder;
 
-/// Default number of wrong answers of each class in the report.
+/// Default number of wrong answers listed for each class.
 const FAILURES: usize = 5;
 /// Default number of sampled addresses per withheld address: a third of what calibration is measured on is withheld.
 const WITHHELD_SHARE: usize = 2;
@@ -50,7 +48,7 @@ pub struct GeocodeArgs {
     /// Write the queries to a file in the same format, to evaluate another geocoder with them
     #[arg(long, value_name = "FILE.csv")]
     write_cases: Option<PathBuf>,
-    /// Wrong answers of each class to list in the report
+    /// Wrong answers of each class to list
     #[arg(long, value_name = "N", default_value_t = FAILURES)]
     failures: usize,
 }
@@ -71,26 +69,14 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         failures: arguments.failures,
     };
     let report = geocode::evaluate(&geocoder, &options)?;
-    let moment = iso(Clock::system().now());
-    let stamp: String = moment.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = format!("geocode-{stamp}");
-    let files = report.write(&common.data.join(FOLDER), &name)?;
-    if common.json {
-        println!("{}", json!({"report": report, "files": files}));
-        return Ok(());
-    }
-    print(&report);
-    for file in files {
-        eprintln!("report: {}", file.display());
-    }
-    Ok(())
+    show(common, &report, print)
 }
 
 fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
 }
 
-fn show(mut table: FittedTable, left: usize) {
+fn print_table(mut table: FittedTable, left: usize) {
     table.align_right(left..);
     println!("{table}\n");
 }
@@ -110,7 +96,7 @@ fn print(report: &GeocodeReport) {
             percent(one.absent_other_town),
         ]);
     }
-    show(table, 2);
+    print_table(table, 2);
     println!(
         "{} addresses of {}, seed {}; {} streets searched. 99 % of the right answers score at least {:.3}; other town: \
          the first result does too, and is elsewhere; if absent: the same for withheld addresses.\n",
@@ -142,7 +128,8 @@ fn print(report: &GeocodeReport) {
             format!("{:.1}", one.p99_us),
         ]);
     }
-    show(table, 1);
+    print_table(table, 1);
+    print_failures(report);
 }
 
 fn print_absent(report: &GeocodeReport) {
@@ -161,7 +148,7 @@ fn print_absent(report: &GeocodeReport) {
             percent(one.right),
         ]);
     }
-    show(table, 2);
+    print_table(table, 2);
 }
 
 fn print_cases(report: &GeocodeReport) {
@@ -177,5 +164,25 @@ fn print_cases(report: &GeocodeReport) {
             one.not_covered.to_string(),
         ]);
     }
-    show(table, 1);
+    print_table(table, 1);
+}
+
+fn print_failures(report: &GeocodeReport) {
+    let of_classes = report.classes.iter();
+    let of_classes = of_classes.map(|one| (one.class, &one.failures));
+    let of_cases = report.cases.iter();
+    let of_cases = of_cases.map(|one| (one.group.as_str(), &one.failures));
+    let mut table = toise_cli::table_of("wrong|asked|meant|first result|score");
+    for (name, failures) in of_classes.chain(of_cases) {
+        for one in failures {
+            table.add_row([
+                name.to_owned(),
+                one.query.clone(),
+                one.meant.clone(),
+                one.given.clone(),
+                format!("{:.3}", one.score),
+            ]);
+        }
+    }
+    print_table(table, 4);
 }

@@ -9,11 +9,9 @@
 
 pub mod calibration;
 pub mod cases;
-mod chart;
 pub mod classes;
 mod everyday;
 pub mod judge;
-pub mod report;
 pub mod sample;
 pub mod speed;
 
@@ -56,14 +54,6 @@ pub enum Error {
     /// A file of cases cannot be read.
     #[error(transparent)]
     Cases(#[from] cases::Error),
-    /// The report cannot be written.
-    #[error("{path}: {reason}")]
-    Report {
-        /// Path of the file.
-        path: PathBuf,
-        /// Why it cannot be written.
-        reason: String,
-    },
 }
 
 /// Options of an evaluation.

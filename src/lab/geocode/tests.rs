@@ -263,14 +263,8 @@ fn official_addresses_are_right_and_withheld_ones_are_not_invented() {
     }
     assert!(report.calibration.n > 200 && report.calibration.absent > 0.1);
     assert_eq!(report.speed.len(), 4);
-
-    let folder = tempfile::tempdir().unwrap();
-    let files = report.write(folder.path(), "geocode").unwrap();
-    let text = |index: usize| std::fs::read_to_string(&files[index]).unwrap();
-    let report: serde_json::Value = serde_json::from_str(&text(0)).unwrap();
+    let report = serde_json::to_value(&report).unwrap();
     assert_eq!(report["classes"][0]["class"], "clean");
-    assert!(text(1).contains("| clean: as officially written | 10 | 100.00 |"));
-    assert!(text(2).starts_with("<svg"));
 }
 
 #[test]

@@ -55,6 +55,11 @@ pub fn plain(text: &str) -> String {
     out
 }
 
+/// Returns a name in capitals, with spaces for apostrophes and hyphens.
+pub fn capitals(name: &str) -> String {
+    plain(name).to_uppercase().replace(['\'', '-'], " ")
+}
+
 /// Returns the name of a town on the last line of an address.
 pub fn town(name: &str) -> String {
     let mut name = plain(name).to_uppercase();
@@ -65,7 +70,6 @@ pub fn town(name: &str) -> String {
 
 /// Returns the name of a street on a line of an address.
 pub fn street(name: &StreetName) -> String {
-    let capitals = |text: &str| plain(text).to_uppercase().replace(['\'', '-'], " ");
     let whole = capitals(&name.text());
     if whole.len() <= NAME_MAX {
         return whole;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 pub type Words = LazyLock<Vec<&'static str>>;
 
 /// Splits a list at its commas.
-pub(super) fn split(list: &'static str) -> Vec<&'static str> {
+pub(crate) fn split(list: &'static str) -> Vec<&'static str> {
     list.split(", ").collect()
 }
 
