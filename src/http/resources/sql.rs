@@ -27,7 +27,6 @@ use toise_service::error::ApiError;
 use toise_sql::SqlError;
 use toise_sql::audit::Caller;
 use toise_sql::encode::RowFormat;
-use toise_sql::limits::RequestedLimits;
 use toise_sql::parameters;
 use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
@@ -216,13 +215,14 @@ fn misplaced(error: SqlError) -> ApiError {
     Fault::new("parameters", rule).into()
 }
 
-fn requested(mut limits: Values<'_>) -> RequestedLimits {
+fn requested(mut limits: Values<'_>) -> SqlLimits {
     let mut whole = |name: &str| limits.take::<u64>(name);
-    RequestedLimits {
+    SqlLimits {
         rows: whole("rows"),
         bytes: whole("bytes"),
         memory_mib: whole("memory_mib"),
         time_s: whole("time_s"),
+        concurrent: None,
     }
 }
 
