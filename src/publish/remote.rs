@@ -377,9 +377,6 @@ impl Remote {
     }
 
     /// Returns the length of an object and when it was written; `None` if there is none.
-    ///
-    /// # Errors
-    /// No answer.
     pub async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.head(&at)).await {
@@ -431,9 +428,6 @@ impl Remote {
     }
 
     /// Returns the paths, relative to the prefix, of all objects in a folder, with their metadata.
-    ///
-    /// # Errors
-    /// No answer.
     pub async fn list(&self, folder: &str) -> Result<Vec<(String, ObjectMeta)>> {
         let at = self.at(folder);
         let skipped = match self.prefix.as_ref() {
@@ -454,9 +448,6 @@ impl Remote {
     }
 
     /// Deletes an object; succeeds if it is already gone.
-    ///
-    /// # Errors
-    /// No answer.
     pub async fn delete(&self, path: &str) -> Result<()> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.delete(&at)).await {
