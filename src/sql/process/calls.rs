@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use super::frames;
 use super::ipc::{from_stream, to_stream};
 use super::messages::{Report, ServerCall};
+use super::shared::SharedWriter;
 use crate::batch_bytes::parts;
 
 /// The answer to a call: an Arrow stream, or the error.
@@ -40,19 +41,45 @@ struct Inner {
     out: Mutex<File>,
     waiting: Mutex<HashMap<u32, SyncSender<Answer>>>,
     next: AtomicU32,
+    /// Shared memory for pieces of results, if the system has it.
+    shared: Option<SharedWriter>,
 }
 
 impl Calls {
-    /// Sends calls over standard output.
+    /// Sends calls over standard output; long pieces of results go through shared memory, if there is any.
     ///
     /// # Errors
     /// Standard output is closed.
-    pub(super) fn new() -> std::io::Result<Self> {
+    pub(super) fn new(shared: Option<SharedWriter>) -> std::io::Result<Self> {
         Ok(Self(Arc::new(Inner {
             out: Mutex::new(unbuffered_stdout()?),
             waiting: Mutex::default(),
             next: AtomicU32::default(),
+            shared,
         })))
+    }
+
+    /// Sends a piece of a result, in which `rows` rows end. Blocks until it is written.
+    pub(super) fn send_piece(&self, rows: u64, piece: &[u8]) -> std::io::Result<()> {
+        let shared = self.0.shared.as_ref();
+        let place = shared
+            .filter(|_| SharedWriter::takes(piece))
+            .map(|shared| shared.write(piece));
+        match place {
+            Some(Ok(place)) => {
+                let place = Some(place);
+                self.send(&Report::Rows { rows, place }, &[])
+            }
+            // The memory file system is full, or the piece is short.
+            _ => self.send(&Report::Rows { rows, place: None }, piece),
+        }
+    }
+
+    /// Marks a slot of the shared memory as free: the server has copied the piece in it.
+    pub(super) fn free(&self, index: u32) {
+        if let Some(shared) = &self.0.shared {
+            shared.free(index);
+        }
     }
 
     /// Sends a message to the server. Blocks until it is written.

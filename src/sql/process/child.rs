@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, StdinLock};
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use super::calls::Calls;
 use super::frames;
 use super::ipc::{from_stream, to_bits, to_parameters, to_stream};
 use super::messages::{Order, QueryOrder, Report, Task, WireError};
+use super::shared::{PIECE_BYTES, SharedWriter};
 use crate::SqlError;
 use crate::batch_bytes::parts;
 use crate::encode::{EncodeError, Encoder, RowFormat};
@@ -39,8 +41,6 @@ const STACK_BYTES: usize = 64 << 20;
 const BLOCKING_THREADS: usize = 4;
 /// Time on the processor that a query may take beyond its time limit times its threads.
 const PROCESSOR_GRACE: Duration = Duration::from_secs(2);
-/// Maximum bytes of a result that are sent at once.
-const PIECE_BYTES: usize = 1 << 20;
 /// Maximum bytes of the columns of a result as an Arrow stream.
 const COLUMNS_BYTES_MAX: usize = 4 << 20;
 /// Memory that a process may keep after a query, in addition to its own memory before the first one: what the allocator
@@ -70,8 +70,12 @@ impl ServerLink {
     /// Standard input does not come from a server.
     pub fn open<T: DeserializeOwned>() -> io::Result<(T, Self)> {
         let mut orders = io::stdin().lock();
-        let (setup, _) = frames::read_blocking(&mut orders)?.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let calls = Calls::new()?;
+        let (setup, shared) =
+            frames::read_blocking(&mut orders)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        // Without a path, or if the file cannot be opened, pieces go through the pipe.
+        let shared = std::str::from_utf8(&shared).ok();
+        let shared = shared.and_then(|path| SharedWriter::open(Path::new(path)).ok());
+        let calls = Calls::new(shared)?;
         Ok((setup, Self { orders, calls }))
     }
 
@@ -100,6 +104,7 @@ impl ServerLink {
                 Order::Answer { call, error } => {
                     self.calls.answer(call, error.map_or(Ok(body), Err));
                 }
+                Order::Copied { index } => self.calls.free(index),
                 Order::Run(order) => {
                     let (runner, calls) = (Arc::clone(&runner), self.calls.clone());
                     runtime.spawn(async move { runner.run(*order, body, calls, bounds).await });
@@ -363,7 +368,7 @@ impl AnswerWriter {
     fn send(&self, mut rows: u64, bytes: &[u8]) -> Result<(), Stopped> {
         for piece in bytes.chunks(PIECE_BYTES) {
             let rows = std::mem::take(&mut rows);
-            self.calls.send(&Report::Rows { rows }, piece)?;
+            self.calls.send_piece(rows, piece)?;
         }
         Ok(())
     }

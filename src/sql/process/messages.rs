@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::shared::Place;
 use crate::SqlError;
 use crate::error::Position;
 use crate::limits::{Limit, QueryLimits};
@@ -18,6 +19,11 @@ pub(super) enum Order {
         call: u32,
         /// The error, if the call failed.
         error: Option<String>,
+    },
+    /// The server has copied the piece of a result in this slot of the shared memory.
+    Copied {
+        /// Index of the slot.
+        index: u32,
     },
 }
 
@@ -87,10 +93,12 @@ pub(super) enum Report {
         /// Whether other machines answered a query that was large enough for them; `None` for one that was not.
         is_distributed: Option<bool>,
     },
-    /// The next bytes of the result, which are the body.
+    /// The next bytes of the result. They are in the body, or in shared memory.
     Rows {
         /// Rows that end in these bytes.
         rows: u64,
+        /// Where they are in the shared memory.
+        place: Option<Place>,
     },
     /// The shape of a query. The body is an Arrow stream with its columns, then a column for each placeholder whose
     /// type is known.

@@ -4,8 +4,9 @@
 //! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables and
 //! the rows of listings that are not in their files yet, and sends the rows of the result back (`messages`). The
 //! operating system bounds its memory and its processor time ([`child`]). The server bounds the time and the size of
-//! the result, and ends a process that exceeds them. For functions and tables that need a model, the index of addresses
-//! or caches, the process calls the server, which computes them ([`calls`]).
+//! the result, and ends a process that exceeds them. Long pieces of a result pass through shared memory (`shared`). For
+//! functions and tables that need a model, the index of addresses or caches, the process calls the server, which
+//! computes them ([`calls`]).
 
 pub mod calls;
 pub mod child;
@@ -14,6 +15,7 @@ mod ipc;
 mod messages;
 pub(crate) mod pool;
 pub(crate) mod query;
+mod shared;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

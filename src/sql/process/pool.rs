@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::messages::{Order, Report};
+use super::shared::{Place, SharedReader};
 use super::{Launch, SPILL_PREFIX, frames};
 use crate::SqlError;
 use crate::limits::Limit;
@@ -120,6 +121,7 @@ pub(crate) struct QueryProcess {
     orders: Arc<tokio::sync::Mutex<ChildStdin>>,
     reports: BufReader<ChildStdout>,
     messages: JoinHandle<String>,
+    shared: Option<SharedReader>,
     /// The folder it spills to; removed with it.
     _spill: Stage,
 }
@@ -156,15 +158,19 @@ impl QueryProcess {
         let orders = child.stdin.take().ok_or_else(missing)?;
         let reports = child.stdout.take().ok_or_else(missing)?;
         let messages = child.stderr.take().ok_or_else(missing)?;
+        let shared = SharedReader::create();
+        let path = shared.as_ref().and_then(|shared| shared.path().to_str());
+        let path = path.unwrap_or_default().to_owned();
         let process = Self {
             child,
             orders: Arc::new(tokio::sync::Mutex::new(orders)),
             reports: BufReader::new(widened(reports)),
             messages: tokio::spawn(copy_to_log(messages)),
+            shared,
             _spill: spill,
         };
         let setup = &launch.setup;
-        frames::write(&mut *process.orders.lock().await, setup, &[]).await?;
+        frames::write(&mut *process.orders.lock().await, setup, path.as_bytes()).await?;
         Ok(process)
     }
 
@@ -179,6 +185,18 @@ impl QueryProcess {
     /// Returns the next message; `None` if the process has ended.
     pub(super) async fn report(&mut self) -> io::Result<Option<(Report, Bytes)>> {
         frames::read(&mut self.reports).await
+    }
+
+    /// Copies a piece of a result from the shared memory, and frees its slot.
+    ///
+    /// # Errors
+    /// There is no such piece, or the process has ended.
+    pub(super) async fn copied(&self, place: Place) -> io::Result<Bytes> {
+        let shared = self.shared.as_ref().ok_or(io::ErrorKind::InvalidData)?;
+        let piece = shared.read(place)?;
+        let index = place.index;
+        self.orders().send(&Order::Copied { index }, &[]).await?;
+        Ok(piece)
     }
 
     /// Returns the error of a query whose process has ended by itself.

@@ -140,7 +140,16 @@ impl RemoteQuery {
                     let (schema, _) = from_stream(body).map_err(SqlError::internal)?;
                     ProcessMessage::Opened(schema, is_distributed)
                 }
-                Report::Rows { rows } => ProcessMessage::Rows(self.pieces(body)?, rows),
+                Report::Rows { rows, place } => {
+                    let bytes = match place {
+                        None => body,
+                        Some(place) => match self.process.copied(place).await {
+                            Ok(piece) => piece,
+                            Err(_) => return Err(self.process.ended().await),
+                        },
+                    };
+                    ProcessMessage::Rows(self.pieces(bytes)?, rows)
+                }
                 Report::Shape {
                     columns,
                     parameters,
