@@ -220,18 +220,6 @@ pub fn find(connection: &Connection, hash: &KeyHash) -> rusqlite::Result<Option<
         .optional()
 }
 
-/// Returns the digests of all keys, revoked ones included; `None` if there are more than `most`.
-pub(crate) fn digests(
-    connection: &Connection,
-    most: usize,
-) -> rusqlite::Result<Option<Vec<KeyHash>>> {
-    let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-    let mut select = connection.prepare_cached("SELECT sha256 FROM keys LIMIT ?1")?;
-    let digests = select.query_map([limit], |row| row.get(0))?;
-    let digests = digests.collect::<rusqlite::Result<Vec<KeyHash>>>()?;
-    Ok((digests.len() <= most).then_some(digests))
-}
-
 fn find_by_id(connection: &Connection, key_id: Uuid) -> rusqlite::Result<Option<KeyRecord>> {
     connection
         .prepare_cached(&format!("{SELECT} WHERE key_id = ?1"))?

@@ -5,15 +5,13 @@
 //! The count is polled on demand, at most once per `CHANGE_CHECK_EVERY`, so a revocation by another process takes
 //! effect well within a second.
 //!
-//! An unknown text in the format of a key costs no read of the key table, because the first bytes of all digests are in
-//! memory, as of the current count. A key must work as soon as it is created, so the count is polled after an unknown
-//! text arrives. One poll serves all texts that wait for it.
+//! An unknown text in the format of a key costs a read of the key table, so that a key works as soon as it is created.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
@@ -28,9 +26,6 @@ use toise_store::{self as store, Store};
 const CHANGE_CHECK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum number of cached keys.
 const CACHED_KEYS_MAX: u64 = 10_000;
-/// Maximum number of keys whose digests are in memory, 8 bytes each. Above it, unknown texts are looked up in the
-/// store.
-const KNOWN_KEYS_MAX: usize = 1_000_000;
 /// Maximum number of keys read from the store at the same time. One read takes tens of microseconds.
 const STORE_READS_MAX: usize = 4;
 
@@ -41,43 +36,8 @@ pub struct KeyVerifier {
     clock: Clock,
     /// Cached records, each with the count of key changes just before it was read.
     cached: moka::sync::Cache<KeyHash, (i64, Arc<KeyRecord>)>,
-    known: Arc<RwLock<KnownDigests>>,
     watch: Arc<KeyChangeWatch>,
     store_reads: Arc<Semaphore>,
-}
-
-/// The digests of all keys, as of a count of key changes.
-struct KnownDigests {
-    /// The count just before the digests were read.
-    changes: i64,
-    /// The first eight bytes of each digest, sorted; `None` if there are more than [`KNOWN_KEYS_MAX`].
-    beginnings: Option<Vec<u64>>,
-}
-
-impl KnownDigests {
-    /// Returns whether there is no key with this digest; `None` if it must be looked up.
-    fn is_absent(&self, hash: &KeyHash, changes: i64) -> Option<bool> {
-        let beginnings = self.beginnings.as_ref()?;
-        let found = beginnings.binary_search(&beginning_of(hash)).is_ok();
-        (self.changes == changes).then_some(!found)
-    }
-}
-
-/// Returns the first eight bytes of a digest. Nobody can find a text with given first bytes, and a collision would only
-/// cost a lookup in the store.
-fn beginning_of(hash: &KeyHash) -> u64 {
-    let [
-        first,
-        second,
-        third,
-        fourth,
-        fifth,
-        sixth,
-        seventh,
-        eighth,
-        ..,
-    ] = *hash;
-    u64::from_be_bytes([first, second, third, fourth, fifth, sixth, seventh, eighth])
 }
 
 /// Why a key could not be verified.
@@ -126,22 +86,6 @@ impl KeyChangeWatch {
 
     fn now_us(&self) -> u64 {
         self.began.elapsed().as_micros() as u64
-    }
-
-    /// Returns the count of key changes, if it was polled at or after a time. Does not read the store.
-    fn changes_if_since(&self, moment_us: u64) -> Option<i64> {
-        // Polling writes the count first and the time last, so a count read after the time is at least as new.
-        let polled_at_us = self.polled_at_us.load(Ordering::Acquire);
-        (polled_at_us >= moment_us).then(|| self.changes.load(Ordering::Acquire))
-    }
-
-    /// Returns the count of key changes as of a time or later; polls it unless another thread did. Blocks.
-    fn changes_since(&self, moment_us: u64) -> rusqlite::Result<i64> {
-        let mut reader = self.reader.lock();
-        match self.changes_if_since(moment_us) {
-            Some(changes) => Ok(changes),
-            None => self.poll(&mut reader),
-        }
     }
 
     /// Returns the count of key changes if it was polled within `CHANGE_CHECK_EVERY`. Does not read the store.
@@ -204,11 +148,6 @@ impl KeyVerifier {
             store,
             clock,
             cached: moka::sync::Cache::new(CACHED_KEYS_MAX),
-            known: Arc::new(RwLock::new(KnownDigests {
-                // Not a real count, so that the first unknown text causes a read.
-                changes: -1,
-                beginnings: None,
-            })),
             watch: Arc::new(watch),
             store_reads: Arc::new(Semaphore::new(STORE_READS_MAX)),
         })
@@ -240,36 +179,6 @@ impl KeyVerifier {
         }
     }
 
-    /// Returns whether there was certainly no key with this text at a time or later. Does not block.
-    fn is_none_since(&self, text: &str, moment_us: u64) -> bool {
-        let Some(hash) = secret::hash_of(text) else {
-            return true;
-        };
-        let changes = self.watch.changes_if_since(moment_us);
-        changes.is_some_and(|changes| self.known.read().is_absent(&hash, changes) == Some(true))
-    }
-
-    /// Returns whether there is certainly no key with this digest at a time or later. Blocks.
-    fn is_none(&self, hash: &KeyHash, moment_us: u64) -> store::Result<bool> {
-        let changes = self.watch.changes_since(moment_us)?;
-        if self.known.read().changes != changes {
-            let mut known = self.known.write();
-            // Another thread may have read them while this one waited for the lock.
-            if known.changes != changes {
-                let digests = self
-                    .store
-                    .read(|connection| keys::digests(connection, KNOWN_KEYS_MAX))?;
-                known.beginnings = digests.map(|digests| {
-                    let mut beginnings: Vec<u64> = digests.iter().map(beginning_of).collect();
-                    beginnings.sort_unstable();
-                    beginnings
-                });
-                known.changes = changes;
-            }
-        }
-        Ok(self.known.read().is_absent(hash, changes) == Some(true))
-    }
-
     /// Returns the valid key with this text; `None` if it is unknown, revoked or expired. The caller checks
     /// [`KeyRecord::is_allowed_from`].
     ///
@@ -283,7 +192,6 @@ impl KeyVerifier {
         if let CacheLookup::Known(key) = self.look_up(text) {
             return Ok(key);
         }
-        let arrived_us = self.watch.now_us();
         let permit = Arc::clone(&self.store_reads)
             .acquire_owned()
             .await
@@ -291,9 +199,6 @@ impl KeyVerifier {
         // While this call waited, another one may have polled the changes or read the same key.
         if let CacheLookup::Known(key) = self.look_up(text) {
             return Ok(key);
-        }
-        if self.is_none_since(text, arrived_us) {
-            return Ok(None);
         }
         let (verifier, text) = (self.clone(), text.to_owned());
         let verified = tokio::task::spawn_blocking(move || {
@@ -312,14 +217,12 @@ impl KeyVerifier {
         let Some(hash) = secret::hash_of(text) else {
             return Ok(None);
         };
-        let arrived_us = self.watch.now_us();
         // Read before the record: if the key is revoked in between, the record is cached under the older count and is
         // read again.
         let changes = self.watch.changes()?;
         let cached = self.cached.get(&hash);
         let record = match cached {
             Some((then, record)) if then == changes => record,
-            _ if self.is_none(&hash, arrived_us)? => return Ok(None),
             _ => match self
                 .store
                 .read(|connection| keys::find(connection, &hash))?
@@ -414,17 +317,13 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_key_costs_no_read_and_a_key_made_later_is_found() {
+    fn a_key_made_after_its_text_was_refused_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         let clock = Clock::system();
         let verifier = KeyVerifier::new(store.clone(), clock.clone()).unwrap();
         let (forged, hash) = secret::generate_with_hash(KeyKind::Production);
         assert!(verifier.verify_blocking(&forged).unwrap().is_none());
-        // For a text that arrived before that poll, it is certain that no key has it; a later one needs another poll.
-        let (other, _) = secret::generate_with_hash(KeyKind::Test);
-        assert!(verifier.is_none_since(&other, 0));
-        assert!(!verifier.is_none_since(&other, verifier.watch.now_us()));
         let kind = KeyKind::Production;
         let new = create(&store, &clock, kind, kind.default_scopes(), DEFAULT_ACCOUNT).unwrap();
         // Simulates that the key with the forged text was created in the meantime.

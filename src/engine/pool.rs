@@ -7,9 +7,8 @@
 //! There are two lanes, each with one thread per core, and as many for short jobs (`JobThreads`). A client that has
 //! more jobs in flight than there are cores, was busy for most of the last seconds, or sends a batch, is served in the
 //! heavy lane for a second. All other clients are served in the light lane, so they never queue behind it. The
-//! operating system divides the cores between the two and prefers the light lane: threads of the heavy lane have a
-//! lower priority, and one of them pauses while the light lane has queries ([`YieldGate`]). Without light queries the
-//! heavy lane has all cores.
+//! operating system divides the cores between the two and prefers the light lane, because threads of the heavy lane
+//! have a lower priority. Without light queries the heavy lane has all cores.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 use uuid::Uuid;
 
-use super::cancellation::{Interrupt, YieldGate};
+use super::cancellation::Interrupt;
 use super::job_threads::{Job, JobThreads};
 use super::priority;
 
@@ -58,7 +57,6 @@ pub enum Load {
 pub struct QueryPool {
     light: Arc<Lane>,
     heavy: Arc<Lane>,
-    yield_gate: Arc<YieldGate>,
     threads: usize,
     clients: Arc<Mutex<HashMap<Uuid, ClientLoad>>>,
 }
@@ -149,7 +147,6 @@ impl QueryPool {
         Ok(Self {
             light: Lane::new("query", threads, queue_limit, || {})?,
             heavy: Lane::new("crowd", threads, queue_limit, priority::lower)?,
-            yield_gate: Arc::new(YieldGate::new(threads)),
             threads,
             clients: Arc::default(),
         })
@@ -194,14 +191,8 @@ impl QueryPool {
         job: impl FnOnce(&Interrupt) -> T + Send + 'static,
     ) -> Result<T, PoolError> {
         let (is_light, mut ticket) = self.admit(client, load);
-        let (lane, interrupt) = if is_light {
-            (&self.light, Interrupt::default())
-        } else {
-            (&self.heavy, Interrupt::yielding(&self.yield_gate))
-        };
-        if is_light {
-            self.yield_gate.note_light_query();
-        }
+        let lane = if is_light { &self.light } else { &self.heavy };
+        let interrupt = Interrupt::default();
         let slot = Arc::clone(&lane.slots)
             .try_acquire_owned()
             .map_err(|_| PoolError::Overloaded)?;

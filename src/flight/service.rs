@@ -33,9 +33,9 @@ use crate::gate::{self, AUTHORIZATION, MessageKind, query_status, sql_caller, st
 use crate::parameters;
 use crate::prepared::{PreparedStatement, PreparedStatements};
 use toise_accounts::prices::Consumption;
+use toise_accounts::sql_limits::SqlLimits;
 use toise_service::admission::Admitted;
 use toise_service::{App, billing};
-use toise_sql::limits::RequestedLimits;
 use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, QueryShape, RunningQuery};
 use toise_sql::text::TEXT_BYTES_MAX;
@@ -88,7 +88,7 @@ impl FlightSql {
             sql,
             parameters,
             key_limits: key.allowance.sql,
-            limits: RequestedLimits::default(),
+            limits: SqlLimits::default(),
             output: Output::Batches,
             caller,
         };

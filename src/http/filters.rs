@@ -1,8 +1,7 @@
-//! The service as warp filters: the protected paths and all others.
+//! The service as a warp filter, which passes every request to the [`pipeline`].
 //!
-//! Both groups end in the same [`pipeline`], which finds the [`crate::endpoint::Endpoint`]. warp would reject
-//! unmatched requests in plain text and without the methods of a path; the last group therefore matches everything,
-//! and nothing is rejected.
+//! The pipeline finds the [`crate::endpoint::Endpoint`] itself: warp would reject unmatched requests in plain text and
+//! without the methods of a path.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,24 +25,13 @@ use toise_transport::malformed::Malformed;
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
     // A filter clones its captured values for every request.
     let app = Arc::new(app);
-    groups(move |head: Head, body: Incoming| {
+    answered(move |head: Head, body: Incoming| {
         let app = app.clone();
         async move { pipeline::answer(&app, &head, body).await }
     })
 }
 
-/// Combines the groups around a handler.
-fn groups<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
-where
-    F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = warp::reply::Response> + Send,
-{
-    let protected = warp::path!("v2" / "protected" / ..).and(answered(answer.clone()));
-    let open = answered(answer);
-    // Most requests belong to the first group.
-    protected.or(open).unify().boxed()
-}
-
+/// Returns the filter that passes the head and the unread body of every request to a handler.
 fn answered<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
 where
     F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
@@ -101,7 +89,7 @@ mod tests {
 
     /// Returns filters that answer with the head and the length of the body they received.
     fn echo() -> BoxedFilter<(warp::reply::Response,)> {
-        groups(|head: Head, mut body: Incoming| async move {
+        answered(|head: Head, mut body: Incoming| async move {
             let mut lease = BodyBudget::new(100).lease(None, None);
             let length = body.read(100, None, &mut lease).await.unwrap().len();
             let (method, path, query) = (head.method, head.path.as_str().to_owned(), head.query);
@@ -111,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_group_passes_the_complete_request_on() {
+    async fn the_complete_request_is_passed_on() {
         for path in [
             "/",
             "/v2/protected/x",

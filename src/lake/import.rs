@@ -32,7 +32,7 @@ use super::locked_table::{LockedTable, TableRewrite};
 use super::schema::TableSchema;
 use super::shared_folder::{self, DeltaLog};
 use super::snapshot::Snapshot;
-use super::sort::{RowMarks, Sorter, SurvivorSet};
+use super::sort::{RowMarks, Sorter};
 use super::stored_rows::StoredRows;
 use super::write::{content_digests, index_entries};
 use super::{Error, ImportOutcome, Provenance, RowSink, Slice};
@@ -135,7 +135,8 @@ impl TableImport {
         } else {
             table.open_data_files(&snapshot)?
         };
-        let mut survivors = SurvivorSet::all(entries.len());
+        // Whether each row is kept, by sequence number.
+        let mut survivors = vec![true; entries.len()];
         // Entries are still in the order in which rows were pushed; the next step sorts them.
         let contents: Vec<u64> = entries.iter().map(|entry| entry.content).collect();
         let version = version_number(snapshot.sequence + 1);
@@ -252,7 +253,7 @@ pub(super) fn forget_versions(table: &LockedTable) -> Result<(), Error> {
 /// Sorts entries by id; retains of each id the entry that replaces the others, and drops these.
 fn deduplicate_by_id(
     entries: &mut Vec<IdEntry>,
-    survivors: &mut SurvivorSet,
+    survivors: &mut [bool],
     outcome: &mut ImportOutcome,
 ) {
     entries.par_sort_unstable_by_key(|entry| (entry.id, entry.row));
@@ -262,7 +263,7 @@ fn deduplicate_by_id(
             if replaces(later, kept) {
                 std::mem::swap(later, kept);
             }
-            survivors.drop_row(later.row);
+            survivors[later.row as usize] = false;
             outcome.duplicates += 1;
         }
         same
@@ -339,7 +340,7 @@ fn compare_by_id(
     schema: &TableSchema,
     parts: &[DataFile],
     slices: &[Slice],
-    survivors: &mut SurvivorSet,
+    survivors: &mut [bool],
     outcome: &mut ImportOutcome,
 ) -> Result<ExistingRows, Error> {
     let mut dead: Vec<HashSet<u32>> = vec![HashSet::new(); parts.len()];
@@ -360,7 +361,7 @@ fn compare_by_id(
                 versions[new.row as usize].added = old.versions.added;
                 outcome.replaced += 1;
             } else {
-                survivors.drop_row(new.row);
+                survivors[new.row as usize] = false;
                 outcome.unchanged += 1;
             }
         });

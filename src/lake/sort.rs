@@ -37,35 +37,6 @@ const SPILL_BATCHES_BYTES: usize = 64 << 20;
 const SPILL_BATCH_ROWS_MAX: usize = 8_192;
 const SEQUENCE: &str = "__sequence";
 
-/// The rows of one import that are kept: one bit per sequence number.
-#[derive(Clone, Debug, Default)]
-pub struct SurvivorSet {
-    words: Vec<u64>,
-}
-
-impl SurvivorSet {
-    /// Marks all `count` rows as surviving.
-    pub fn all(count: usize) -> Self {
-        Self {
-            words: vec![u64::MAX; count.div_ceil(64)],
-        }
-    }
-
-    /// Marks a row as dropped.
-    pub fn drop_row(&mut self, sequence: u32) {
-        if let Some(word) = self.words.get_mut(sequence as usize / 64) {
-            *word &= !(1 << (sequence % 64));
-        }
-    }
-
-    /// Returns whether a row survives.
-    pub fn contains(&self, sequence: u32) -> bool {
-        self.words
-            .get(sequence as usize / 64)
-            .is_some_and(|word| word & 1 << (sequence % 64) != 0)
-    }
-}
-
 /// Data of the rows of an import other than their columns, by sequence number.
 #[derive(Debug, Default)]
 pub struct RowMarks {
@@ -170,10 +141,11 @@ impl Sorter {
         }
     }
 
-    /// Returns all surviving rows as sorted streams for merging; `marks` are the marks of all rows pushed.
+    /// Returns all surviving rows as sorted streams for merging. `alive` says by sequence number which rows survive;
+    /// `marks` are the marks of all rows pushed.
     pub fn streams(
         mut self,
-        alive: &Arc<SurvivorSet>,
+        alive: &Arc<Vec<bool>>,
         marks: &Arc<RowMarks>,
     ) -> Result<Vec<SortedStream>, Error> {
         self.wait_for_spill()?;
@@ -193,14 +165,14 @@ impl Sorter {
                 let rows = keep_alive(rows, &sequence, &alive)?;
                 let keys = cluster::keys(schema, &rows);
                 let sequence = sequence.values().iter().copied();
-                let kept = sequence.filter(|row| alive.contains(*row));
+                let kept = sequence.filter(|row| alive[*row as usize]);
                 Ok(marks.sorted(rows, keys, kept))
             })));
         }
         let mut buffer = self.buffer;
         buffer
             .order
-            .retain(|(_, sequence, _, _)| alive.contains(*sequence));
+            .retain(|(_, sequence, _, _)| alive[*sequence as usize]);
         buffer.order.par_sort_unstable();
         let mut next = 0;
         let marks = Arc::clone(marks);
@@ -224,12 +196,12 @@ impl Sorter {
 fn keep_alive(
     rows: RecordBatch,
     sequence: &UInt32Array,
-    alive: &SurvivorSet,
+    alive: &[bool],
 ) -> Result<RecordBatch, Error> {
     let kept: BooleanArray = sequence
         .values()
         .iter()
-        .map(|row| Some(alive.contains(*row)))
+        .map(|row| Some(alive[*row as usize]))
         .collect();
     if kept.true_count() == rows.num_rows() {
         return Ok(rows);

@@ -193,8 +193,11 @@ impl Remote {
         }
     }
 
-    /// Reads a small object; `None` if there is none.
-    pub(crate) async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
+    /// Reads an object of at most `bytes_max` bytes; `None` if there is none.
+    ///
+    /// # Errors
+    /// It is longer, or there is no answer.
+    pub async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
         let found = self.read(path, bytes_max, &GetOptions::default()).await?;
         Ok(found.map(|(bytes, _)| bytes))
     }
@@ -374,7 +377,7 @@ impl Remote {
     }
 
     /// Returns the length of an object and when it was written; `None` if there is none.
-    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
+    pub async fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.head(&at)).await {
             Ok(found) => Ok(Some(found)),
@@ -425,7 +428,7 @@ impl Remote {
     }
 
     /// Returns the paths, relative to the prefix, of all objects in a folder, with their metadata.
-    pub(crate) async fn list(&self, folder: &str) -> Result<Vec<(String, ObjectMeta)>> {
+    pub async fn list(&self, folder: &str) -> Result<Vec<(String, ObjectMeta)>> {
         let at = self.at(folder);
         let skipped = match self.prefix.as_ref() {
             "" => 0,
@@ -445,7 +448,7 @@ impl Remote {
     }
 
     /// Deletes an object; succeeds if it is already gone.
-    pub(crate) async fn delete(&self, path: &str) -> Result<()> {
+    pub async fn delete(&self, path: &str) -> Result<()> {
         let at = self.at(path);
         match self.policy.run(path, || self.store.delete(&at)).await {
             Err(Error::Remote {

@@ -32,62 +32,36 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Level of zstd: a fast one, since a client is waiting.
 const ZSTD_LEVEL: i32 = 1;
 
-/// A format of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RowFormat {
-    /// Arrow IPC stream.
-    Arrow,
-    /// Parquet, compressed with zstd.
-    Parquet,
-    /// CSV with a header; nested values as JSON text.
-    Csv,
-    /// The same, with an apostrophe in front of cells that a spreadsheet would run as formulas.
-    SafeCsv,
-    /// One JSON array.
-    Json,
-    /// One JSON object per line.
-    Ndjson,
-    /// GeoParquet 1.1: Parquet with a point for each row.
-    GeoParquet,
-    /// One GeoJSON feature collection.
-    GeoJson,
+toise_base::named! {
+    /// A format of rows, with the name that requests use.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum RowFormat {
+        /// One JSON array.
+        Json = "json",
+        /// Arrow IPC stream.
+        Arrow = "arrow",
+        /// Parquet, compressed with zstd.
+        Parquet = "parquet",
+        /// CSV with a header; nested values as JSON text.
+        Csv = "csv",
+        /// One JSON object per line.
+        Ndjson = "ndjson",
+        /// GeoParquet 1.1: Parquet with a point for each row.
+        GeoParquet = "geoparquet",
+        /// One GeoJSON feature collection.
+        GeoJson = "geojson",
+        /// CSV with an apostrophe in front of cells that a spreadsheet would run as formulas.
+        SafeCsv = "safe-csv",
+    }
 }
 
 impl RowFormat {
-    /// All formats with the names that requests use, preferred first.
-    pub const NAMES: [(&'static str, RowFormat); 8] = [
-        ("json", RowFormat::Json),
-        ("arrow", RowFormat::Arrow),
-        ("parquet", RowFormat::Parquet),
-        ("csv", RowFormat::Csv),
-        ("safe-csv", RowFormat::SafeCsv),
-        ("ndjson", RowFormat::Ndjson),
-        ("geoparquet", RowFormat::GeoParquet),
-        ("geojson", RowFormat::GeoJson),
-    ];
-
     /// Returns the format of CSV with formulas kept or escaped.
     pub fn csv(formulas: Formulas) -> Self {
         match formulas {
             Formulas::Kept => RowFormat::Csv,
             Formulas::Escaped => RowFormat::SafeCsv,
         }
-    }
-
-    /// Returns the format with a name.
-    pub fn named(name: &str) -> Option<Self> {
-        let mut known = Self::NAMES.iter();
-        known
-            .find(|(known, _)| *known == name)
-            .map(|(_, format)| *format)
-    }
-
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        let mut known = Self::NAMES.iter();
-        known
-            .find(|(_, format)| *format == self)
-            .map_or("json", |(name, _)| name)
     }
 
     /// Returns its media type.

@@ -44,33 +44,9 @@ impl From<&SqlSettings> for QueryLimits {
     }
 }
 
-/// Limits that a request asks for; they cannot raise the limits of the key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestedLimits {
-    /// Maximum rows.
-    pub rows: Option<u64>,
-    /// Maximum bytes.
-    pub bytes: Option<u64>,
-    /// Memory, in MiB.
-    pub memory_mib: Option<u64>,
-    /// Maximum duration, in seconds.
-    pub time_s: Option<u64>,
-}
-
-impl From<SqlLimits> for RequestedLimits {
-    fn from(limits: SqlLimits) -> Self {
-        Self {
-            rows: limits.rows,
-            bytes: limits.bytes,
-            memory_mib: limits.memory_mib,
-            time_s: limits.time_s,
-        }
-    }
-}
-
 impl QueryLimits {
     /// Returns the lower of these limits and those requested.
-    pub fn lowered_to(self, requested: RequestedLimits) -> Self {
+    pub fn lowered_to(self, requested: SqlLimits) -> Self {
         let lower = |limit: u64, wanted: Option<u64>| limit.min(wanted.unwrap_or(limit));
         let memory_mib = lower(self.memory_mib, requested.memory_mib);
         Self {
@@ -159,11 +135,12 @@ mod tests {
     #[test]
     fn a_request_lowers_limits_and_never_raises_them() {
         let limits = QueryLimits::from(&SqlSettings::default());
-        let wanted = RequestedLimits {
+        let wanted = SqlLimits {
             rows: Some(10),
             bytes: Some(u64::MAX),
             memory_mib: Some(1),
             time_s: Some(1_000_000),
+            concurrent: None,
         };
         let lowered = limits.lowered_to(wanted);
         assert_eq!(lowered.rows_max, 10);

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::Caller;
 use crate::encode::RowFormat;
-use crate::limits::RequestedLimits;
 use toise_accounts::sql_limits::SqlLimits;
 
 /// A query of a key.
@@ -17,8 +16,8 @@ pub struct SqlRequest {
     pub parameters: Option<ParamValues>,
     /// Limits of the key; they cannot raise those of the service.
     pub key_limits: SqlLimits,
-    /// Limits of the request; they cannot raise those of the key.
-    pub limits: RequestedLimits,
+    /// Limits of the request; they cannot raise those of the key. `concurrent` has no effect.
+    pub limits: SqlLimits,
     /// The form of the parts of the result.
     pub output: Output,
     /// The caller.

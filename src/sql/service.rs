@@ -168,7 +168,7 @@ impl SqlService {
     pub async fn run(&self, request: SqlRequest) -> Result<RunningQuery, SqlError> {
         let handle = self.handle()?;
         let recording = self.begin(request.caller, &request.sql, &handle).await?;
-        let of_key = self.0.limits.lowered_to(request.key_limits.into());
+        let of_key = self.0.limits.lowered_to(request.key_limits);
         let limits = of_key.lowered_to(request.limits);
         let slots = (
             &self.0.running,

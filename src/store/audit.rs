@@ -70,15 +70,8 @@ impl Act {
 }
 
 /// Returns the numeric user id of this process, for systems without user names, such as most containers.
-#[cfg(unix)]
 fn user_number() -> String {
     format!("user {}", nix::unistd::getuid())
-}
-
-/// Returns a placeholder: users have no numbers on this system.
-#[cfg(not(unix))]
-fn user_number() -> String {
-    "an unknown user".to_owned()
 }
 
 /// Returns the digest of an entry. `previous` is the digest of the entry before it, empty if there is none.

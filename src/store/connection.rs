@@ -78,7 +78,6 @@ pub(super) fn connect(files: &DatabaseFiles) -> Result<Connection> {
     Ok(connection)
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,12 +11,13 @@ use tokio::sync::oneshot;
 use super::checkpoint::Checkpointer;
 use super::connection::{before_close, connect, connect_again};
 use super::error::{Error, Result};
-use super::files::{DatabaseFiles, OpenFiles, sync_folder};
+use super::files::{DatabaseFiles, OpenFiles};
 use super::flusher::Flusher;
 use super::functions;
 use super::master_key;
 use super::migrations::{self, Steps};
 use super::writer::{QueueWait, WriteQueue, WriterConnection};
+use toise_base::durable::sync_folder;
 use toise_base::supervise::Supervisor;
 
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.

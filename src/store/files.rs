@@ -15,6 +15,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -35,7 +36,6 @@ const HEADER_READS: u32 = 3;
 const HEADER_PAUSE: Duration = Duration::from_millis(1);
 
 /// Mode bits that let users other than the owner read or write a file.
-#[cfg(unix)]
 const OTHERS_MODE: u32 = 0o077;
 
 /// Paths of a database file and of the files that SQLite keeps next to it. The database file exists.
@@ -237,7 +237,7 @@ impl OpenFiles {
     fn read_log(&self) -> io::Result<Option<SeenLog>> {
         let bytes = self.log.metadata()?.len();
         let mut header = [0; log_file::HEADER_BYTES];
-        if read_at_start(&self.log, &mut header)? == header.len() {
+        if self.log.read_at(&mut header, 0)? == header.len() {
             Ok(Some(SeenLog { header, bytes }))
         } else {
             Ok(None)
@@ -278,68 +278,33 @@ impl OpenFiles {
 /// Identity of the file at a path. As long as a file is open, no new file can have the same identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileIdentity {
-    #[cfg(unix)]
     device: u64,
-    #[cfg(unix)]
     inode: u64,
 }
 
 impl FileIdentity {
     fn of(path: &Path) -> io::Result<Self> {
         let metadata = std::fs::metadata(path)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            Ok(Self {
-                device: metadata.dev(),
-                inode: metadata.ino(),
-            })
-        }
-        // On other systems an open file can be neither replaced nor deleted.
-        #[cfg(not(unix))]
-        {
-            let _ = metadata;
-            Ok(Self {})
-        }
+        Ok(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     }
-}
-
-/// Reads the beginning of a file. Returns the number of bytes read.
-#[cfg(unix)]
-fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, 0)
-}
-
-#[cfg(windows)]
-fn read_at_start(file: &File, buffer: &mut [u8]) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, 0)
 }
 
 /// Creates a file that only its owner can read, because it contains secrets or customers' data; SQLite's side files get
 /// the same mode. The file must not exist. No connection to it may be open in this process when the result is dropped.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Reads a file that does not belong to the store: a block of rows from a publication.
 pub(super) fn read_block(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(Error::io(path))
-}
-
-/// Makes the names in a folder durable.
-#[cfg(unix)]
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
-}
-
-/// Does nothing: folders cannot be synced on this system.
-#[cfg(not(unix))]
-pub(super) fn sync_folder(_folder: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// Creates a database file unless it exists. An existing file is not opened.
@@ -355,21 +320,11 @@ fn ensure_created(path: &Path) -> io::Result<()> {
     }
 }
 
-#[cfg(unix)]
 fn has_other_names(path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
     Ok(std::fs::metadata(path)?.nlink() > 1)
 }
 
-/// Returns `false`: link counts are not known on this system.
-#[cfg(not(unix))]
-fn has_other_names(_path: &Path) -> io::Result<bool> {
-    Ok(false)
-}
-
-#[cfg(unix)]
 fn warn_if_readable(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(path)?.permissions().mode();
     if mode & OTHERS_MODE != 0 {
         let path = path.display();
@@ -378,12 +333,6 @@ fn warn_if_readable(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(not(unix))]
-fn warn_if_readable(path: &Path) -> io::Result<()> {
-    std::fs::metadata(path).map(drop)
-}
-
-#[cfg(unix)]
 #[cfg(test)]
 #[path = "files_tests.rs"]
 mod tests;

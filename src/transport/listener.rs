@@ -37,7 +37,6 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
     // A restarted service does not have to wait until the kernel forgets the connections of the previous process.
-    #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     // Accepted connections inherit these sizes. Linux doubles both; half of the receive buffer is for its own overhead.
     socket.set_recv_buffer_size(RECEIVED_BYTES_MAX)?;

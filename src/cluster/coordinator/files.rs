@@ -95,7 +95,10 @@ impl JobFiles {
         };
         let is_there = match &self.destination {
             // Object stores have their own checksums, so the length suffices.
-            Some((remote, name)) => remote.length(name).await? == Some(manifest.bytes),
+            Some((remote, name)) => {
+                let found = remote.head(name).await?;
+                found.is_some_and(|found| found.size == manifest.bytes)
+            }
             None => digest(b"", &self.output).is_ok_and(|(digest, _)| digest == manifest.output),
         };
         Ok(is_there.then_some(manifest.report))

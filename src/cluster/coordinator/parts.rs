@@ -5,7 +5,7 @@
 //! question is asked again. When the output is complete, the answers are deleted, and a manifest records what it was
 //! made of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(super) struct PartStore {
     /// The folder, if it is on disk.
     disk: Option<PathBuf>,
     /// Names of the answers that were there at the beginning.
-    found: Arc<BTreeMap<String, ()>>,
+    found: Arc<BTreeSet<String>>,
     /// Names of the answers that belong to the output, by number.
     used: Arc<Mutex<BTreeMap<u64, String>>>,
 }
@@ -91,8 +91,8 @@ impl PartStore {
     /// They cannot be listed.
     pub async fn open(remote: Remote, output: &str) -> Result<Self> {
         let folder = format!("{output}{SUFFIX}");
-        let names = remote.names(&folder).await?.into_iter();
-        let found = names.filter_map(|path| Some((path.rsplit_once('/')?.1.to_owned(), ())));
+        let listed = remote.list(&folder).await?.into_iter();
+        let found = listed.filter_map(|(path, _)| Some(path.rsplit_once('/')?.1.to_owned()));
         Ok(Self {
             remote,
             folder,
@@ -113,11 +113,11 @@ impl PartStore {
     pub async fn find(&self, number: u64, question: &[u8]) -> Result<Option<Bytes>> {
         let name = name(number, question);
         self.used.lock().insert(number, name.clone());
-        if !self.found.contains_key(&name) {
+        if !self.found.contains(&name) {
             return Ok(None);
         }
         let path = self.path(&name);
-        let found = self.remote.whole(&path, MESSAGE_BYTES_MAX as u64).await?;
+        let found = self.remote.small(&path, MESSAGE_BYTES_MAX as u64).await?;
         let Some(found) = found else {
             return Ok(None);
         };
@@ -146,7 +146,7 @@ impl PartStore {
     /// The store does not answer.
     pub async fn manifest(&self) -> Result<Option<Manifest>> {
         let path = self.path(MANIFEST);
-        let found = self.remote.whole(&path, MANIFEST_BYTES_MAX).await?;
+        let found = self.remote.small(&path, MANIFEST_BYTES_MAX).await?;
         Ok(found.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
@@ -164,9 +164,9 @@ impl PartStore {
         self.remote
             .replace(&self.path(MANIFEST), &text.into())
             .await?;
-        for path in self.remote.names(&self.folder).await? {
+        for (path, _) in self.remote.list(&self.folder).await? {
             if path.ends_with(EXTENSION) {
-                self.remote.remove(&path).await?;
+                self.remote.delete(&path).await?;
             }
         }
         self.disk.as_deref().map_or(Ok(()), remove_drafts)

@@ -110,12 +110,20 @@ impl Call<'_> {
         load: Load,
         job: impl FnOnce(&App, &[u8], &Interrupt) -> Result<Bytes, ApiError> + Send + 'static,
     ) -> Result<ApiResponse, ApiError> {
-        let (app, body) = (self.app.clone(), self.body.clone());
-        let client = self.key()?.key_id;
-        let run = move |interrupt: &Interrupt| job(&app, &body, interrupt);
-        Ok(ApiResponse::json(
-            self.app.capacity.pool.run(client, load, run).await??,
-        ))
+        let body = self.body.clone();
+        let run = move |app: &App, interrupt: &Interrupt| job(app, &body, interrupt);
+        Ok(ApiResponse::json(self.compute(load, run).await?))
+    }
+
+    /// Runs a job on the query pool and returns its result.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        load: Load,
+        job: impl FnOnce(&App, &Interrupt) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (app, client) = (self.app.clone(), self.key()?.key_id);
+        let run = move |interrupt: &Interrupt| job(&app, interrupt);
+        self.app.capacity.pool.run(client, load, run).await?
     }
 
     /// Parses and reads the body on the query pool, where a long one delays no other call.
@@ -123,14 +131,14 @@ impl Call<'_> {
         &self,
         read: impl FnOnce(Value) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let (body, client) = (self.body.clone(), self.key()?.key_id);
+        let body = self.body.clone();
         let load = if body.len() > SHORT_BODY_BYTES {
             Load::Batch
         } else {
             Load::Single
         };
-        let job = move |_: &_| read(read_json(&body)?);
-        self.app.capacity.pool.run(client, load, job).await?
+        self.compute(load, move |_, _| read(read_json(&body)?))
+            .await
     }
 
     /// Runs a job that waits for the store on a blocking thread. The job runs to its end even if the call is cut off;

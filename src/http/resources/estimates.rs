@@ -109,16 +109,12 @@ async fn lite(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// affects only that home, and only estimates are charged.
 async fn lite_many(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let _permit = estimate_permit(call).await?;
-    let (app, body) = (call.app.clone(), call.body.clone());
-    let today = app.clock.now().date_naive();
-    let job = move |interrupt: &Interrupt| many(&app, &body, today, interrupt);
-    let client = call.key()?.key_id;
+    let (body, today) = (call.body.clone(), call.app.clock.now().date_naive());
     let (bytes, estimates) = call
-        .app
-        .capacity
-        .pool
-        .run(client, Load::Batch, job)
-        .await??;
+        .compute(Load::Batch, move |app, interrupt| {
+            many(app, &body, today, interrupt)
+        })
+        .await?;
     Ok(ApiResponse::json(bytes).with_units(estimates))
 }
 

@@ -175,23 +175,18 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
 
 /// `POST /geocoding/batch`: requests in order; a fault of one affects only that one.
 async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let (app, body) = (call.app.clone(), call.body.clone());
-    let client = call.key()?.key_id;
-    let job = move |_: &_| -> Result<Vec<Result<OwnAnswer, ApiError>>, ApiError> {
-        let requests = batch_requests(&read_json(&body)?)?;
-        let requests = requests.into_par_iter();
-        let answers = requests.map(|request| {
-            let (operation, parameters) = request?;
-            answer_from_index(&app, operation, &parameters)
-        });
-        Ok(answers.collect())
-    };
-    let own = call
-        .app
-        .capacity
-        .pool
-        .run(client, Load::Batch, job)
-        .await??;
+    let body = call.body.clone();
+    let own: Vec<Result<OwnAnswer, ApiError>> = call
+        .compute(Load::Batch, move |app, _| {
+            let requests = batch_requests(&read_json(&body)?)?;
+            let requests = requests.into_par_iter();
+            let answers = requests.map(|request| {
+                let (operation, parameters) = request?;
+                answer_from_index(app, operation, &parameters)
+            });
+            Ok(answers.collect())
+        })
+        .await?;
     let deadline = Instant::now() + BATCH_WAIT_MAX;
     let ask = |own: Result<OwnAnswer, ApiError>| async move {
         with_upstream(call.app, own?, deadline).await
@@ -202,13 +197,8 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .await;
     let is_to_write = |reply: &Result<Reply, _>| matches!(reply, Ok(Reply::Upstream(..)));
     let (text, answered) = if replies.iter().any(is_to_write) {
-        let app = call.app.clone();
-        let job = move |_: &_| batch_text(&app, replies);
-        call.app
-            .capacity
-            .pool
-            .run(client, Load::Batch, job)
-            .await??
+        call.compute(Load::Batch, move |app, _| batch_text(app, replies))
+            .await?
     } else {
         // Only joins texts that are already written.
         batch_text(call.app, replies)?

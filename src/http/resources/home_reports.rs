@@ -131,8 +131,7 @@ async fn home(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .blocking(move |app| Ok(letterheads::find(&app.store, account)?))
         .await?;
     let today = call.app.clock.now().date_naive();
-    let (app, client) = (call.app.clone(), call.key()?.key_id);
-    let job = move |interrupt: &_| -> Result<ApiResponse, ApiError> {
+    call.compute(Load::Batch, move |app, interrupt| {
         let geocoder = app.data.geocoding.geocoder();
         let request = parse_home_report(&parameters, &geocoder, today)?;
         let report = app
@@ -140,8 +139,8 @@ async fn home(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             .reports
             .report(&request, &geocoder, today, interrupt)?;
         answer(&request, &report, letterhead.unwrap_or_default())
-    };
-    call.app.capacity.pool.run(client, Load::Batch, job).await?
+    })
+    .await
 }
 
 fn answer(

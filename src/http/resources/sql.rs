@@ -4,8 +4,6 @@
 //! ordinary error. A query that fails later ends the connection, so that no client mistakes a part for the whole. A
 //! client that hangs up stops its query.
 
-use std::sync::LazyLock;
-
 use bytes::Bytes;
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -27,7 +25,6 @@ use toise_service::error::ApiError;
 use toise_sql::SqlError;
 use toise_sql::audit::Caller;
 use toise_sql::encode::RowFormat;
-use toise_sql::limits::RequestedLimits;
 use toise_sql::parameters;
 use toise_sql::request::{Output, SqlRequest};
 use toise_sql::running::{Piece, RunningQuery};
@@ -40,10 +37,6 @@ const FIRST_BYTES: usize = 256 << 10;
 const SNAPSHOTS_HEADER: HeaderName = HeaderName::from_static("x-toise-snapshots");
 /// The supported compression.
 const ZSTD: &str = "zstd";
-
-const FORMATS: [&str; 8] = [
-    "json", "arrow", "parquet", "csv", "ndjson", "geoparquet", "geojson", "safe-csv",
-];
 
 static PARAMETERS: Own = Own {
     read: |value, _| Ok(Taken::Json(value)),
@@ -90,7 +83,7 @@ static BODY: [Field; 5] = [
     ),
     Field::optional(
         "format",
-        FieldKind::OneOf(&FORMATS),
+        FieldKind::OneOf(&RowFormat::NAMES),
         "Format of the rows; by default the one in the Accept header, or JSON",
     ),
     Field::optional(
@@ -193,7 +186,7 @@ fn parse(body: &Value, headers: &HeaderMap, caller: Caller) -> Result<SqlRequest
     let sql: String = values.require("query")?;
     let given = values.take("parameters").map(parameters::from_json);
     let parameters = given.transpose().map_err(misplaced)?;
-    let format = match values.word("format").and_then(RowFormat::named) {
+    let format = match values.word("format").and_then(RowFormat::parse) {
         Some(format) => format,
         None => accepted(headers),
     };
@@ -216,29 +209,24 @@ fn misplaced(error: SqlError) -> ApiError {
     Fault::new("parameters", rule).into()
 }
 
-fn requested(mut limits: Values<'_>) -> RequestedLimits {
+fn requested(mut limits: Values<'_>) -> SqlLimits {
     let mut whole = |name: &str| limits.take::<u64>(name);
-    RequestedLimits {
+    SqlLimits {
         rows: whole("rows"),
         bytes: whole("bytes"),
         memory_mib: whole("memory_mib"),
         time_s: whole("time_s"),
+        concurrent: None,
     }
 }
 
 /// Returns the format of the first media type in `Accept` that is supported; JSON if none is.
 fn accepted(headers: &HeaderMap) -> RowFormat {
-    static TYPES: LazyLock<Vec<(&str, RowFormat)>> = LazyLock::new(|| {
-        let named = RowFormat::NAMES.iter();
-        named
-            .map(|(_, format)| (format.media_type(), *format))
-            .collect()
-    });
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let mut wanted = accept.unwrap_or_default().split(',').filter_map(|part| {
         let essence = part.split(';').next().unwrap_or_default().trim();
-        let mut known = TYPES.iter();
-        known.find(|(media_type, _)| media_type.eq_ignore_ascii_case(essence))
+        let mut known = RowFormat::ALL.into_iter();
+        known.find(|format| format.media_type().eq_ignore_ascii_case(essence))
     });
-    wanted.next().map_or(RowFormat::Json, |(_, format)| *format)
+    wanted.next().unwrap_or(RowFormat::Json)
 }

@@ -300,22 +300,18 @@ async fn tile(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         }
         _ => None,
     };
-    let app = call.app.clone();
     let load = if id.z < POINTS_ZOOM {
         Load::Batch
     } else {
         Load::Single
     };
-    let made = call
-        .app
-        .capacity
-        .pool
-        .run(call.key()?.key_id, load, move |interrupt| {
-            app.data
-                .tiles
-                .tile(&source, id, &filter, gathering, interrupt)
-        });
-    let made: Bytes = made.await?.map_err(ApiError::internal)?;
+    let made: Bytes = call
+        .compute(load, move |app, interrupt| {
+            let tiles = &app.data.tiles;
+            let made = tiles.tile(&source, id, &filter, gathering, interrupt);
+            made.map_err(ApiError::internal)
+        })
+        .await?;
     Ok(ApiResponse::typed(MEDIA_TYPE, made).with_header(CACHE_CONTROL, cache))
 }
 

@@ -3,22 +3,16 @@
 
 use std::path::Path as FilePath;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::StreamExt;
-use object_store::{
-    Error as RemoteError, GetOptions, GetRange, ObjectStoreExt, PutMode, PutPayload, WriteMultipart,
-};
+use object_store::{GetOptions, GetRange, PutMode, PutPayload};
 use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 
 use super::{Remote, cut_short};
 use crate::retry::remote;
 use crate::{Error, Result};
 
-/// Bytes per request of an upload.
-const PART_BYTES: usize = 8 << 20;
-/// Maximum parts in flight.
-const PARTS_AT_ONCE: usize = 4;
 /// Maximum times in a row that a download is continued without a byte of progress.
 const STALLS_MAX: u32 = 8;
 
@@ -40,31 +34,6 @@ impl Remote {
         }
     }
 
-    /// Reads a whole object of at most `bytes_max` bytes; `None` if there is none.
-    ///
-    /// # Errors
-    /// It is longer, or there is no answer.
-    pub async fn whole(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
-        self.small(path, bytes_max).await
-    }
-
-    /// Returns the length of an object; `None` if there is none.
-    ///
-    /// # Errors
-    /// No answer.
-    pub async fn length(&self, path: &str) -> Result<Option<u64>> {
-        Ok(self.head(path).await?.map(|found| found.size))
-    }
-
-    /// Returns the names of the objects in a folder, relative to the prefix.
-    ///
-    /// # Errors
-    /// No answer.
-    pub async fn names(&self, folder: &str) -> Result<Vec<String>> {
-        let listed = self.list(folder).await?.into_iter();
-        Ok(listed.map(|(path, _)| path).collect())
-    }
-
     /// Writes an object, replacing the previous one.
     ///
     /// # Errors
@@ -77,14 +46,6 @@ impl Remote {
         });
         put.await?;
         self.flush(path)
-    }
-
-    /// Deletes an object; succeeds if it is already gone.
-    ///
-    /// # Errors
-    /// No answer.
-    pub async fn remove(&self, path: &str) -> Result<()> {
-        self.delete(path).await
     }
 
     /// Reads an object to a local file, continuing where an answer broke off.
@@ -133,38 +94,7 @@ impl Remote {
     /// # Errors
     /// The file cannot be read, or the object store refuses it or does not answer.
     pub async fn store_file(&self, path: &str, from: &FilePath) -> Result<()> {
-        let mut attempts = 1;
-        loop {
-            let error = match self.send_file(path, from).await {
-                Ok(()) => return self.flush(path),
-                Err(error) => error,
-            };
-            let is_lasting = !matches!(error, Error::Remote { .. });
-            if is_lasting || attempts >= self.policy.attempts_max {
-                return Err(error);
-            }
-            tokio::time::sleep(self.policy.backoff(attempts)).await;
-            attempts += 1;
-        }
-    }
-
-    async fn send_file(&self, path: &str, from: &FilePath) -> Result<()> {
-        let failed = |source: RemoteError| remote(path, source);
-        let mut file = File::open(from).await.map_err(Error::io(from))?;
-        let upload = self.store.put_multipart(&self.at(path)).await;
-        let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
-        loop {
-            let mut part = BytesMut::with_capacity(PART_BYTES);
-            if file.read_buf(&mut part).await.map_err(Error::io(from))? == 0 {
-                break;
-            }
-            parts
-                .wait_for_capacity(PARTS_AT_ONCE)
-                .await
-                .map_err(failed)?;
-            parts.put(part.freeze());
-        }
-        parts.finish().await.map_err(failed)?;
-        Ok(())
+        self.send_in_parts(path, None, from).await?;
+        self.flush(path)
     }
 }

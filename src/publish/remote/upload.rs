@@ -99,17 +99,28 @@ impl Remote {
         if self.is_present(path, content, since).await? {
             return Ok(Upload::Present);
         }
-        let mut attempts = 1;
+        self.send_in_parts(path, Some(content), from).await?;
+        self.confirm(path, content).await
+    }
+
+    /// Sends a file in parts, repeated after errors; with `content`, only if the file holds that.
+    pub(super) async fn send_in_parts(
+        &self,
+        path: &str,
+        content: Option<&Content>,
+        from: &FilePath,
+    ) -> Result<()> {
+        let about = tokio::fs::metadata(from).await.map_err(Error::io(from))?;
         let longest =
-            self.policy.answer_timeout + Duration::from_secs(content.bytes / SLOWEST_BYTES_PER_S);
+            self.policy.answer_timeout + Duration::from_secs(about.len() / SLOWEST_BYTES_PER_S);
+        let mut attempts = 1;
         loop {
             let sent = tokio::time::timeout(longest, self.send_parts(path, content, from)).await;
             let error = match sent {
-                Ok(Ok(())) => return self.confirm(path, content).await,
                 Ok(Err(Error::Remote { source, path })) if !is_final(&source) => {
                     Error::Remote { path, source }
                 }
-                Ok(Err(error)) => return Err(error),
+                Ok(sent) => return sent,
                 Err(_elapsed) => self.policy.timed_out(path),
             };
             if attempts >= self.policy.attempts_max {
@@ -120,12 +131,19 @@ impl Remote {
         }
     }
 
-    async fn send_parts(&self, path: &str, content: &Content, from: &FilePath) -> Result<()> {
+    async fn send_parts(
+        &self,
+        path: &str,
+        content: Option<&Content>,
+        from: &FilePath,
+    ) -> Result<()> {
         let failed = |source| remote(path, source);
         let upload = self.store.put_multipart(&self.at(path)).await;
         let mut parts = WriteMultipart::new_with_chunk_size(upload.map_err(failed)?, PART_BYTES);
         match send_file(&mut parts, path, from).await {
-            Ok(sent) if sent == *content => parts.finish().await.map(drop).map_err(failed),
+            Ok(sent) if content.is_none_or(|content| sent == *content) => {
+                parts.finish().await.map(drop).map_err(failed)
+            }
             outcome => {
                 // Discards the parts that were sent, which would be billed. If the store does not answer this either,
                 // its rules for incomplete uploads remove them.

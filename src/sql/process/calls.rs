@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::hash::{Hash, Hasher};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -135,12 +136,7 @@ impl Calls {
 
 /// Returns standard output without the standard library's line buffering.
 fn unbuffered_stdout() -> std::io::Result<File> {
-    let stdout = std::io::stdout();
-    #[cfg(unix)]
-    let own = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned()?;
-    #[cfg(windows)]
-    let own = std::os::windows::io::AsHandle::as_handle(&stdout).try_clone_to_owned()?;
-    Ok(File::from(own))
+    Ok(File::from(std::io::stdout().as_fd().try_clone_to_owned()?))
 }
 
 fn only_batch(bytes: Bytes) -> Result<RecordBatch> {

@@ -169,7 +169,6 @@ fn data_bytes() -> Option<usize> {
     Some(kib << 10)
 }
 
-#[cfg(unix)]
 fn limit(memory: Option<usize>, time: Duration) -> nix::Result<()> {
     use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
     let set = |resource, soft: u64| {
@@ -183,11 +182,6 @@ fn limit(memory: Option<usize>, time: Duration) -> nix::Result<()> {
         Some(bytes) => set(Resource::RLIMIT_DATA, bytes as u64),
         None => Ok(()),
     }
-}
-
-#[cfg(not(unix))]
-fn limit(_memory: Option<usize>, _time: Duration) -> io::Result<()> {
-    Ok(())
 }
 
 impl QueryRunner {

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -226,7 +227,7 @@ fn widened(pipe: ChildStdout) -> ChildStdout {
 
 /// Returns the error of a query whose process ended with a status and these last messages.
 fn reason(status: ExitStatus, messages: &str) -> SqlError {
-    let signal = signal(status);
+    let signal = status.signal();
     if messages.contains(OUT_OF_MEMORY) || signal == Some(SIGKILL) {
         return SqlError::Limit(Limit::Memory);
     }
@@ -237,16 +238,6 @@ fn reason(status: ExitStatus, messages: &str) -> SqlError {
         return SqlError::Limit(Limit::Processor);
     }
     SqlError::internal(format!("a query process ended: {status}: {messages}"))
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal(_status: ExitStatus) -> Option<i32> {
-    None
 }
 
 /// Copies the messages of a process to the log until it ends, and returns the last of them.
