@@ -16,7 +16,9 @@ use rayon::prelude::*;
 
 use super::boosting::{BoostedTrees, TrainingMatrix, TreeSettings};
 use super::error::Error;
-use super::features::{self, ALL, OWN, OwnFeatures, PLACED, Topic, own_features_of};
+use super::features::{
+    self, OWN_FEATURES, OwnFeatures, PLACED_FEATURES, RESIDUAL_FEATURES, Topic, own_features_of,
+};
 use super::grid::GridPosition;
 use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::HomeClass;
@@ -89,12 +91,12 @@ pub struct RawValuation {
     /// The market around the home.
     pub around: Surroundings,
     /// The input row of the residual trees.
-    pub row: [f32; ALL],
+    pub row: [f32; RESIDUAL_FEATURES],
 }
 
 impl RawValuation {
     /// The input row of the trees that predict the width of the error.
-    pub fn width_row(&self) -> [f32; ALL] {
+    pub fn width_row(&self) -> [f32; RESIDUAL_FEATURES] {
         features::at_last_sale(&self.row, &self.around)
     }
 }
@@ -211,7 +213,7 @@ impl TrainingRows {
         let mut matrix = TrainingMatrix::default();
         for ((row, _), label) in self.rows.iter().zip(labels) {
             if label.is_finite() {
-                let shown = features::own(&own_features_of(&market.sales, *row));
+                let shown = features::own_row(&own_features_of(&market.sales, *row));
                 matrix.push(&shown, label, self.weight(market, *row));
             }
         }
@@ -222,7 +224,7 @@ impl TrainingRows {
             rate: OWN_RATE,
             leaf_min: LEAF_MIN,
             extra_trees: false,
-            directions: OWN.map(|(_, direction)| direction).to_vec(),
+            directions: OWN_FEATURES.map(|(_, direction)| direction).to_vec(),
             seed: 1,
         };
         BoostedTrees::grow(matrix, &settings)
@@ -241,7 +243,7 @@ impl TrainingRows {
                 continue;
             };
             let home = own_features_of(sales, row);
-            let shown = features::placed(&home, sales.position[row]);
+            let shown = features::placed_row(&home, sales.position[row]);
             let label = sales.price[row].ln() - surface_term(&home) - level;
             matrix.push(&shown, label, self.weight(market, row));
         }
@@ -252,7 +254,7 @@ impl TrainingRows {
             rate: PLACE_RATE,
             leaf_min: LEAF_MIN,
             extra_trees: true,
-            directions: (0..PLACED)
+            directions: (0..PLACED_FEATURES)
                 .map(|at| features::placed_feature(at).1)
                 .collect(),
             seed: 4 + without as u64,
@@ -262,17 +264,17 @@ impl TrainingRows {
 
     /// Grows the residual trees over all features, on what features, place and the level of the place do not explain.
     fn residual_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<BoostedTrees, Error> {
-        let shown: Vec<([f32; ALL], f64)> = self
+        let shown: Vec<([f32; RESIDUAL_FEATURES], f64)> = self
             .rows
             .par_iter()
             .map_init(Scratch::new, |scratch, training_row| {
                 let row = training_row.0;
                 let around = self.around(market, scratch, *training_row);
                 let home = own_features_of(&market.sales, row);
-                let shown = features::placed(&home, market.sales.position[row]);
+                let shown = features::placed_row(&home, market.sales.position[row]);
                 let fold = fold(&market.sales.id[row]);
                 let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold]);
-                let shown = features::all(&shown, &around, placed);
+                let shown = features::residual_row(&shown, &around, placed);
                 let label = f64::from(market.quality().placed[row]) - around.level;
                 (shown, label)
             })
@@ -290,7 +292,9 @@ impl TrainingRows {
             rate: RATE,
             leaf_min: LEAF_MIN,
             extra_trees: true,
-            directions: (0..ALL).map(|at| features::any_feature(at).1).collect(),
+            directions: (0..RESIDUAL_FEATURES)
+                .map(|at| features::residual_feature(at).1)
+                .collect(),
             seed: 2,
         };
         BoostedTrees::grow(matrix, &settings)
@@ -321,7 +325,7 @@ impl FittedEstimator {
         let sales = &fitted.market.sales;
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
-            let explained = own.predict(&features::own(&home)) + surface_term(&home);
+            let explained = own.predict(&features::own_row(&home)) + surface_term(&home);
             (sales.price[row].ln() - explained) as f32
         });
         let left = SaleResiduals::of_own(left.collect());
@@ -371,7 +375,7 @@ impl FittedEstimator {
             as_of,
         };
         let around = self.market.around(&question, scratch);
-        let shown = features::placed(home, position);
+        let shown = features::placed_row(home, position);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
         let (mut place, mut placed) = (0.0, f64::NAN);
         if let Some(FittedTrees { hedonic, .. }) = &self.trees {
@@ -381,7 +385,7 @@ impl FittedEstimator {
                 place = Hedonic::place(home, placed, own);
             }
         }
-        let row = features::all(&shown, &around, placed);
+        let row = features::residual_row(&shown, &around, placed);
         let mut level = around.fallback_level;
         if around.is_local() {
             level = around.level + place;
@@ -424,18 +428,18 @@ impl FittedEstimator {
             add(Topic::Location, around.fallback_level - around.country);
         }
         if let Some(FittedTrees { hedonic, residual }) = &self.trees {
-            let own = hedonic.own.attribute(&features::own(home));
-            typical += own[OWN.len()];
-            for ((topic, _), term) in OWN.iter().zip(own) {
+            let own = hedonic.own.attribute(&features::own_row(home));
+            typical += own[OWN_FEATURES.len()];
+            for ((topic, _), term) in OWN_FEATURES.iter().zip(own) {
                 add(*topic, term);
             }
             if around.is_local() {
                 // The interaction of a home's features with its place counts as location.
                 add(Topic::Location, valued.place);
                 let residual = residual.attribute(&valued.row);
-                typical += residual[ALL];
-                for (feature, term) in residual[..ALL].iter().enumerate() {
-                    add(features::any_feature(feature).0, *term);
+                typical += residual[RESIDUAL_FEATURES];
+                for (feature, term) in residual[..RESIDUAL_FEATURES].iter().enumerate() {
+                    add(features::residual_feature(feature).0, *term);
                 }
             }
         }
