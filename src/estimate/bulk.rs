@@ -132,7 +132,7 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
     let fields: Vec<String> = fields.collect();
     Portfolio {
         input,
-        what: "a home".into(),
+        row_noun: "a home".into(),
         inferable: fields.clone(),
         fields,
         only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),

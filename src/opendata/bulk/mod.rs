@@ -199,7 +199,7 @@ pub struct MatchRun {
 fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
     Portfolio {
         input,
-        what: format!("a {} match", job.dataset.name()),
+        row_noun: format!("a {} match", job.dataset.name()),
         fields: plan::field_names(job.dataset),
         inferable: plan::inferable_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),
