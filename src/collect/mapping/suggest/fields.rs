@@ -463,7 +463,7 @@ impl Sampled<'_> {
             let is_relative = column.samples.iter().all(|value| value.starts_with('/'));
             let draft = if is_relative {
                 Draft::new("url")
-                    .of(&[&column.path])
+                    .reading(&[&column.path])
                     .with("template", &format!("https://{host}{{{}}}", column.path))
                     .because(format!("Put the portal in place of {host}."))
             } else {
@@ -491,7 +491,7 @@ impl Sampled<'_> {
         });
         let draft = match identifiers.next() {
             Some(column) => Draft::new("url")
-                .of(&[&column.path])
+                .reading(&[&column.path])
                 .with("template", &format!("https://{host}/{{{}}}", column.path))
                 .because(format!(
                     "The file has no addresses; {} identifies the adverts. Put the portal in place of {host}.",
