@@ -125,8 +125,8 @@ pub fn retry_while_locked<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns the sequence a table reaches, which must not be past the store's.
-pub(super) fn reaches(
+/// Returns the sequence that a table has reached; fails if it is past the last sequence of the store.
+pub(super) fn check_reached(
     listings: &Listings,
     listing: ListingKind,
     through: Option<i64>,

@@ -112,7 +112,7 @@ impl Projection {
         compaction: Compaction,
     ) -> Result<Self> {
         let memtable = Memtable::new(ListingKind::Property, engine.view(properties())?);
-        compaction::reaches(&listings, ListingKind::Property, Some(memtable.through()))?;
+        compaction::check_reached(&listings, ListingKind::Property, Some(memtable.through()))?;
         let state = SearchSnapshot {
             number: rand::random(),
             view: Arc::new(memtable.view()),
@@ -188,7 +188,7 @@ impl Projection {
             }
             None => Memtable::new(of, base),
         };
-        compaction::reaches(&self.listings, of, Some(memtable.through()))?;
+        compaction::check_reached(&self.listings, of, Some(memtable.through()))?;
         let waiting = self
             .listings
             .count_since(of, memtable.through(), ADVERT_ROWS_MAX)?;
