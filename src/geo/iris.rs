@@ -30,7 +30,7 @@ pub enum Error {
     Malformed {
         /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
 }

@@ -54,7 +54,7 @@ pub(super) struct FoundRecords {
     pub(super) paths: HashSet<Vec<String>>,
     /// The paths as a mapping names them.
     pub(super) names: String,
-    /// What is not read: elements outside the records, with their number. Empty if there are none.
+    /// Elements outside the records, which are not read, with their number. Empty if there are none.
     pub(super) not_read: String,
 }
 
