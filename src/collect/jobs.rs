@@ -209,8 +209,8 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
     Ok(())
 }
 
-/// Corrects waits after the clock was set back: a wait that seems to begin in the future starts now with the same
-/// length, and a lease that seems to last longer than `lease_ms` from now is ended.
+/// Corrects waits after the clock was set back: a wait that begins in the future starts now with the same length, and a
+/// lease that lasts longer than `lease_ms` from now is ended.
 pub fn bound_waits(
     transaction: &Transaction<'_>,
     now_ms: i64,

@@ -2,8 +2,8 @@
 //! the time.
 //!
 //! Each host has a limit of concurrent fetches and a pause between their starts, and is not contacted while it asks to
-//! cool down. Accounts take turns at each host, and among the free hosts the account with the fewest running jobs goes
-//! first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
+//! cool down. Accounts take turns at each host. Among the free hosts, the account with the fewest running jobs goes
+//! first, so an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
 //! call waits for go before checks. Each start examines every host and account with work, which takes microseconds for
 //! hundreds of them.
 

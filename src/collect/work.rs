@@ -283,7 +283,7 @@ impl PageWorker {
     fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
         match error {
             listings::Error::Store(error) => {
-                self.again(jittered(OWN_FAILURE_PAUSE), error.to_string(), false, true)
+                self.retry_after(jittered(OWN_FAILURE_PAUSE), error.to_string(), false, true)
             }
             error => self.retry(job, error.to_string()),
         }
@@ -302,10 +302,10 @@ impl PageWorker {
             return self.reject_for(rejected, UNREACHABLE_FOR.min(self.rejected_for));
         };
         let wait = jittered(*wait).max(cool_down.unwrap_or_default());
-        self.again(wait, reason, is_unreachable, false)
+        self.retry_after(wait, reason, is_unreachable, false)
     }
 
-    fn again(
+    fn retry_after(
         &self,
         wait: Duration,
         reason: String,

@@ -167,6 +167,12 @@ impl Draft {
 /// Replaces control characters with spaces, so that the text fits into a comment.
 pub fn one_line(text: &str) -> String {
     text.chars()
-        .map(|sign| if sign.is_control() { ' ' } else { sign })
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
         .collect()
 }
