@@ -155,7 +155,7 @@ impl<'c> Planner<'c> {
             })?
             .collect::<rusqlite::Result<_>>()?;
         for (notification, alert) in new {
-            let receiver = if state.knows(alert) {
+            let receiver = if state.is_waiting(alert) {
                 None
             } else {
                 self.addresses.receiver_of(alert)?
@@ -177,7 +177,7 @@ impl<'c> Planner<'c> {
             })?
             .collect::<rusqlite::Result<_>>()?;
         for (change, alert) in changed {
-            if state.knows(alert) {
+            if state.is_waiting(alert) {
                 let receiver = self.addresses.receiver_of(alert)?;
                 state.change_receiver(alert, receiver);
             }

@@ -102,7 +102,7 @@ impl DispatchState {
     }
 
     /// Returns whether an alert is known to have waiting notifications.
-    pub(super) fn knows(&self, alert: i64) -> bool {
+    pub(super) fn is_waiting(&self, alert: i64) -> bool {
         self.alerts.contains_key(&alert)
     }
 

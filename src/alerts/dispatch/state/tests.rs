@@ -35,7 +35,7 @@ fn an_alert_has_one_new_delivery_in_flight_at_a_time() {
     state.end(first, DeliveryEnd::Taken, 0);
     let (_, second) = begin(&mut state, false).unwrap();
     state.end(second, DeliveryEnd::Failed { asked_ms: 0 }, 0);
-    assert!(begin(&mut state, false).is_none() && !state.knows(1));
+    assert!(begin(&mut state, false).is_none() && !state.is_waiting(1));
 }
 
 #[test]
