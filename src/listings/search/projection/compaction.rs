@@ -1,11 +1,11 @@
 //! Compaction and rebuild of the tables of listings from the store.
 //!
-//! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock, reads the
-//! sequence the table reaches, converts the records changed since, up to a sequence fixed at the start, and publishes
-//! them at once: if the process dies midway, the previous table stays. A record that changes during the compaction gets
-//! a later sequence, so the next reader that continues from the table's sequence sees it again. Records of converted
-//! properties are also moved to their full keys in the store ([`RecordKey`]). The import's sort buffers bound the
-//! memory, however many changes are pending.
+//! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock and reads
+//! the sequence that the table has reached. It converts the records changed since, up to a sequence fixed at the start,
+//! and publishes them together: if the process dies midway, the previous table stays. A record that changes during the
+//! compaction gets a later sequence, so the next reader that continues from the table's sequence sees it again. Records
+//! of converted properties are also moved to their full keys in the store ([`RecordKey`]). The import's sort buffers
+//! bound the memory, however many changes are pending.
 
 use std::time::{Duration, Instant};
 
