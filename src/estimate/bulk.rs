@@ -50,7 +50,7 @@ pub struct BulkEstimateOptions {
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
-    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    /// The treatment of cells of a CSV output that a spreadsheet would run as formulas.
     pub formulas: Formulas,
     /// Pairs of input column and the home column it stands for.
     pub renames: Vec<(String, String)>,

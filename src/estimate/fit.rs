@@ -348,7 +348,7 @@ impl FittedEstimator {
 
     /// Combines these trees with the market of other sales, all of them before `end`. The result can value homes as of
     /// any day that these sales cover, with trees that were not trained on the later sales.
-    pub fn over(self, sales: SaleColumns, end: i32) -> Self {
+    pub fn with_sales(self, sales: SaleColumns, end: i32) -> Self {
         let quality = match &self.trees {
             Some(trees) => trees.hedonic.left(&sales),
             None => residuals_alone(&sales),

@@ -104,7 +104,7 @@ pub fn train(
         longest_days: fit::horizon_max_days(span),
         lead: fit::lead_day(first, span),
     };
-    let calibrated = first_fit.over(sales.clone(), last + 1);
+    let calibrated = first_fit.with_sales(sales.clone(), last + 1);
     let held_out_errors = held_out_errors(&calibrated, &later, horizons);
     let as_of = AsOf::known(last, last + 1);
     let deviations =
