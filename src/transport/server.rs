@@ -262,7 +262,7 @@ async fn serve<T, S, B>(
                 tracing::debug!(%error, "connection ended");
             }
         }
-        () = activity.over(timeouts) => {}
+        () = activity.timed_out(timeouts) => {}
     }
 }
 
