@@ -107,7 +107,7 @@ pub(super) fn begin(
     let mut look = Planner::new(connection, now);
     for alert in waiting {
         let receiver = look.addresses.receiver_of(alert)?;
-        state.note(alert, receiver);
+        state.queue_waiting(alert, receiver);
     }
     Ok(())
 }
@@ -160,7 +160,7 @@ impl<'c> Planner<'c> {
             } else {
                 self.addresses.receiver_of(alert)?
             };
-            state.note(alert, receiver);
+            state.queue_waiting(alert, receiver);
             state.last_notification = notification;
         }
         Ok(())
