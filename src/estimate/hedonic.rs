@@ -51,7 +51,7 @@ impl Hedonic {
     }
 
     /// Computes the residuals of sales, each with the trees of place that were grown without its fold.
-    pub fn left(&self, sales: &SaleColumns) -> SaleResiduals {
+    pub fn residuals(&self, sales: &SaleColumns) -> SaleResiduals {
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
             let fold = fold(&sales.id[row]);
