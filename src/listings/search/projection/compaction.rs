@@ -44,7 +44,7 @@ pub fn is_due(
     rows_min: usize,
 ) -> Result<bool> {
     let snapshot = lake.snapshot(table_of(listing))?;
-    let through = reaches(listings, listing, snapshot.through)?;
+    let through = check_reached(listings, listing, snapshot.through)?;
     let limit = rows_min
         .max(snapshot.rows() as usize / COMPACTION_SHARE)
         .min(COMPACTION_ROWS_MAX);
@@ -74,7 +74,7 @@ pub fn compact(
     let table = table_of(listing);
     let import = lake.import(table)?;
     // Read after locking, so that no other process can publish in between.
-    let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
+    let after = check_reached(listings, listing, lake.snapshot(table)?.through)?;
     let mut damaged = Vec::new();
     let leave_out = |found: Vec<String>| {
         damaged.extend(found);
