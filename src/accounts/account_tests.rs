@@ -12,7 +12,7 @@ fn store() -> (tempfile::TempDir, Store, Clock) {
 }
 
 #[test]
-fn secrets_that_were_replaced_stay_nowhere_in_the_file() {
+fn replaced_secrets_are_removed_from_the_file() {
     let (folder, store, clock) = store();
     let (account, first) = create(&store, &clock, "a", NewId::Random).unwrap();
     let former = account.webhook_key.reveal().as_bytes().to_vec();
@@ -22,8 +22,8 @@ fn secrets_that_were_replaced_stay_nowhere_in_the_file() {
         rotate_webhook_key(&store, &clock, account.account_id, Duration::ZERO).unwrap();
     }
     drop(store);
-    // The threads of a dropped store close its files a little later. A log stays if its last two connections close at
-    // the same time; the next connection that closes removes it.
+    // The threads of a dropped store close its files a little later. If its last two connections close at the same
+    // time, neither removes the write-ahead log; the next connection that closes does.
     let (file, since) = (folder.path().join("store.sqlite"), Instant::now());
     while folder.path().join("store.sqlite-wal").exists() {
         assert!(since.elapsed().as_secs() < 10, "the store is not closed");

@@ -3,9 +3,8 @@
 //! between, the first row shows that the act may have been done.
 //!
 //! Rows are chained: each holds a digest of its contents and of the row before it, so verification detects rows that
-//! were changed or removed. Rows removed at the end are detected by the number of the last row, which SQLite stores
-//! separately, and by the digest of the last row, which [`verify`] returns so that it can be kept elsewhere. Every call
-//! blocks.
+//! were changed or removed. Rows removed at the end are detected in two ways: SQLite stores the number of the last row
+//! separately, and [`verify`] returns the digest of the last row, which can be kept elsewhere. Every call blocks.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Row};

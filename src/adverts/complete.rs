@@ -27,7 +27,7 @@ use toise_geo::{communes, departments};
 pub struct Completion {
     /// The fields that were filled in.
     pub derived: DerivedFields,
-    /// What could not be derived, for the sender.
+    /// Warnings about values that could not be derived, for the sender.
     pub warnings: Vec<Cow<'static, str>>,
 }
 

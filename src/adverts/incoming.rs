@@ -151,7 +151,7 @@ impl IncomingAdvert {
     ///
     /// # Errors
     /// The merged record is invalid, although the incoming part is valid.
-    pub fn over(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
+    pub fn merged_into(&self, stored: Map<String, Value>) -> Result<Advert, Fault> {
         let mut merged = stored;
         merge_patch(&mut merged, &self.patch);
         read(&Value::Object(merged))
@@ -254,7 +254,7 @@ mod tests {
         let update = incoming(json!({
             "description": null, "tags": null, "habitation": {"surface": {"kitchen": null, "total": 62}},
         }));
-        let merged = serde_json::to_value(update.over(object(stored)).unwrap()).unwrap();
+        let merged = serde_json::to_value(update.merged_into(object(stored)).unwrap()).unwrap();
         assert_eq!(merged["title"], "T3");
         assert_eq!(merged["tags"], json!([]));
         assert!(merged.get("description").is_none());
@@ -313,7 +313,7 @@ mod tests {
             json!({"features": null}),
         ] {
             let update = incoming(json!({ "habitation": unknown }));
-            let merged = update.over(object(stored.clone())).unwrap();
+            let merged = update.merged_into(object(stored.clone())).unwrap();
             let habitation = merged.habitation.unwrap_or_default();
             let features = habitation.features.unwrap_or_default();
             assert_eq!((habitation.floor, features.property_floor), (None, None));

@@ -34,7 +34,7 @@ impl LeftOut {
         Self {
             path: path.into(),
             reason: reason.into(),
-            value: shown(value),
+            value: shortened(value),
         }
     }
 
@@ -61,7 +61,7 @@ pub fn blame(fault: Fault, left_out: &[LeftOut]) -> Fault {
 }
 
 /// Shortens a value for messages.
-fn shown(value: &Value) -> String {
+fn shortened(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         None => text,

@@ -1,9 +1,10 @@
 //! One advert: its identity, content, derived values and changes since the last sighting.
 //!
-//! `toise_listings` runs the steps: [`incoming`] reads the advert, [`identity`] derives its key from the URL,
-//! [`prepare`] merges it into the stored record, completes it ([`complete`]), checks it for anomalies ([`anomaly`]) and
-//! reports what changed ([`change`]), or that only timestamps changed ([`restated`]). [`contacts`] removes contacts of
-//! people who asked to be forgotten. All functions are pure: they read neither the store nor a clock.
+//! `toise_listings` runs the steps. [`incoming`] reads the advert, [`identity`] derives its key from the URL, and
+//! [`prepare`] merges it into the stored record. The result is completed ([`complete`]) and checked for anomalies
+//! ([`anomaly`]). The last step reports the changes ([`change`]), or that only timestamps changed ([`restated`]).
+//! [`contacts`] removes contacts of people who asked to be forgotten. All functions are pure: they read neither the
+//! store nor a clock.
 
 #![forbid(unsafe_code)]
 

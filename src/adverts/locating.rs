@@ -38,7 +38,7 @@ fn has_position(location: &AdLocation) -> bool {
     point.is_some_and(|point| point.location.is_some())
 }
 
-fn asked(location: &AdLocation) -> PostalAddress<'_> {
+fn postal_address_of(location: &AdLocation) -> PostalAddress<'_> {
     PostalAddress {
         address: location.address.as_deref().unwrap_or_default().trim(),
         postal_code: location.postal_code.as_ref().map_or("", PostalCode::as_str),
@@ -54,7 +54,7 @@ pub(super) fn locate(
     geocoder: Option<&Geocoder>,
     derived: &mut DerivedFields,
 ) -> (Option<Resolved>, Option<String>) {
-    let asked = asked(location);
+    let asked = postal_address_of(location);
     let Some(geocoder) = geocoder.filter(|geocoder| !geocoder.segments().is_empty()) else {
         return (None, None);
     };
@@ -131,7 +131,7 @@ fn is_at_centre(location: &AdLocation) -> bool {
 fn town(location: &AdLocation, geocoder: &Geocoder) -> Option<Resolved> {
     let asked = PostalAddress {
         address: "",
-        ..asked(location)
+        ..postal_address_of(location)
     };
     let found = (!asked.is_empty()).then(|| geocoder.resolve(asked))??;
     let is_sure = found.confidence == Confidence::High && found.precision == Precision::Town;

@@ -327,7 +327,7 @@ impl AdvertState {
             let known = self.with(was.clone(), history);
             return known.delta(ContentChange::Unchanged, events);
         }
-        let mut is = match incoming.over(given) {
+        let mut is = match incoming.merged_into(given) {
             Ok(content) => content,
             Err(fault) => return SightingOutcome::Refused(fault),
         };

@@ -26,7 +26,7 @@ pub struct Alert {
     pub id: FlxId,
     /// Account that owns it.
     pub account: Uuid,
-    /// What the alert searches.
+    /// Subject of the alert's search.
     pub subject: AlertSubject,
     /// Why it is inactive; `None` if it is active.
     pub deactivated: Option<DeactivationReason>,
@@ -167,7 +167,7 @@ pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
 }
 
 /// Returns the events that an alert with these match kinds wants.
-pub(super) fn wants(match_kinds: &Value) -> Subscription {
+pub(super) fn subscription_of(match_kinds: &Value) -> Subscription {
     let has = |kind: &str| {
         let mut kinds = match_kinds.as_array().into_iter().flatten();
         kinds.any(|known| known == kind)

@@ -89,7 +89,7 @@ pub struct AlertRegistry {
 pub struct AlertRef {
     /// The requesting account.
     pub account: Uuid,
-    /// What the alert searches.
+    /// Subject of the alert's search.
     pub subject: AlertSubject,
     /// Identifier of the alert.
     pub id: FlxId,

@@ -86,7 +86,7 @@ pub fn replay(
         };
         let replay_id = match id.settle(transaction, MADE_AT, Uuid::into_bytes)? {
             Settled::New(id) => id,
-            Settled::Made(id) => return Ok(Ok(begun(transaction, id)?)),
+            Settled::Made(id) => return Ok(Ok(existing_replay(transaction, id)?)),
         };
         if let Err(refused) = check_waiting(transaction, alert)? {
             return Ok(Err(refused));
@@ -115,7 +115,7 @@ pub fn replay(
 }
 
 /// Returns a replay that was started earlier.
-fn begun(transaction: &Transaction<'_>, replay_id: Uuid) -> rusqlite::Result<Replay> {
+fn existing_replay(transaction: &Transaction<'_>, replay_id: Uuid) -> rusqlite::Result<Replay> {
     let items = transaction.query_row(
         "SELECT items FROM replays WHERE replay_id = ?1",
         [replay_id.as_bytes()],

@@ -2,9 +2,9 @@
 //!
 //! Notifications are retained after delivery so that a past window can be replayed. Above the age limit, the oldest are
 //! deleted regardless of their status. Above the number limit, delivered ones are deleted first, then dead letters,
-//! oldest first. If only undelivered ones remain, they are evicted from the accounts that have the most, which are
-//! reduced to one common number; within an account, from the alert that has the most, oldest first. So an account with
-//! few undelivered notifications does not lose them because of another account. A delivery is deleted as a whole, and a
+//! oldest first. If only undelivered ones remain, the accounts that have the most lose some, until these accounts have
+//! the same number. Within an account, the alert that has the most loses its oldest first. So an account with few
+//! undelivered notifications does not lose them because of another account. A delivery is deleted as a whole, and a
 //! snapshot with the last notification that uses it. Undelivered notifications that are evicted are counted, and gauges
 //! of age and number give an early warning.
 

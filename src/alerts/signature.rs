@@ -19,7 +19,7 @@ pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 pub const SIGNATURE_HEADER: &str = "webhook-signature";
 /// Header with the webhook key of the account.
 pub const KEY_HEADER: &str = "x-webhook-key";
-/// Header with the webhook key that is about to replace the account's, during its rotation.
+/// Header with the next webhook key of the account, while the key is being rotated.
 pub const NEXT_KEY_HEADER: &str = "x-webhook-key-next";
 /// Maximum difference between the clocks of sender and receiver, in seconds.
 pub const TOLERANCE_S: u64 = 300;
@@ -77,11 +77,11 @@ pub fn verify(
         return Err(VerifyError::Untimely);
     }
     let expected = STANDARD.encode(digest(secret, id, timestamp, body));
-    let right = signatures
+    let is_valid = signatures
         .split(' ')
         .filter_map(|signature| signature.strip_prefix(VERSION))
         .any(|signature| expected.as_bytes().ct_eq(signature.as_bytes()).into());
-    if right {
+    if is_valid {
         Ok(())
     } else {
         Err(VerifyError::Forged)
@@ -98,7 +98,7 @@ pub fn read_secret(text: &str) -> Option<Vec<u8>> {
 }
 
 fn digest(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> [u8; 32] {
-    // Keying with exactly one block needs no fallible length check.
+    // A key of exactly one block has the right length by its type, so nothing can fail.
     let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
     if secret.len() <= BLOCK_BYTES {
         block[..secret.len()].copy_from_slice(secret)
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_here_the_library_of_standard_webhooks_verifies_and_signs_the_same() {
+    fn the_library_of_standard_webhooks_verifies_and_makes_the_same_signatures() {
         let now = Utc::now();
         let timestamp = now.timestamp().to_string();
         let secrets: [&[u8]; 4] = [&[7; 24], &[1; 64], &[9; 65], &[3; 200]];

@@ -30,7 +30,7 @@ impl AlertSubject {
     }
 }
 
-/// What a delivery is about.
+/// The kind of records in a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum DeliverySubject {
     /// Records that an alert matched.

@@ -26,7 +26,7 @@ use toise_publish::{metering, stamp};
 use toise_store::Store;
 
 /// Pause after a publication that failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(10);
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum wait for a running publication when stopping; an interrupted publication has no effect.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -82,11 +82,11 @@ pub fn start(
                 }
                 metered = Some(Instant::now());
             }
-            let pause = match work.look(&mut published) {
+            let pause = match work.publish_changes(&mut published) {
                 Ok(()) => every.min(metering_every),
                 Err(error) => {
                     tracing::error!(%error, "cannot publish the data folder; will retry");
-                    AFTER_FAILURE
+                    RETRY_PAUSE
                 }
             };
             pulse.park_within(pause);
@@ -105,7 +105,7 @@ struct PublishingJob {
 }
 
 impl PublishingJob {
-    /// Adds the consumption that replicas metered to the ledger, and deletes the files that it has added. A file whose
+    /// Adds the consumption that replicas metered to the ledger, and deletes each file once it is added. A file whose
     /// content cannot be read is left in place, and the others are still added.
     fn take_metering(&self) -> Result<(), Failure> {
         let paths = self.runtime.block_on(metering::list(&self.remote))?;
@@ -118,7 +118,7 @@ impl PublishingJob {
                     .runtime
                     .block_on(metering::delete(&self.remote, &path))?,
                 Err(error @ shipments::Error::Unreadable(_)) => {
-                    tracing::error!(path, %error, "left out");
+                    tracing::error!(path, %error, "cannot read metered consumption; the file stays");
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -127,7 +127,7 @@ impl PublishingJob {
     }
 
     /// Publishes if the data have changed since the stamp `published`.
-    fn look(&self, published: &mut Option<String>) -> Result<(), Failure> {
+    fn publish_changes(&self, published: &mut Option<String>) -> Result<(), Failure> {
         let now = stamp::of(&self.data, &self.store)?;
         if published.as_ref() == Some(&now) {
             return Ok(());

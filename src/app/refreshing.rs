@@ -114,7 +114,7 @@ struct Schedule {
     runtime: Handle,
     /// When this process last started a refresh.
     started: Option<Instant>,
-    /// What went wrong in the last refresh.
+    /// The failures of the last refresh.
     failures: Vec<String>,
 }
 
@@ -138,7 +138,7 @@ struct ReportedModel {
     version: Option<String>,
 }
 
-/// What a refresh changed in a table, in the form that is posted.
+/// The changes of a refresh in a table, in the form that is posted.
 #[derive(Serialize)]
 struct TableChange<'r> {
     table: &'r str,

@@ -1,7 +1,7 @@
 //! A replica: a server that follows publications instead of having its own data. The setting `lake.replica` or `toise
 //! serve --replica` starts one.
 //!
-//! Before anything is opened, [`first`] downloads, verifies and installs the newest snapshot; if the object store
+//! Before anything is opened, [`open_newest`] downloads, verifies and installs the newest snapshot; if the object store
 //! cannot be read, the one installed last is served. Then [`toise_publish::follow`] installs new snapshots while
 //! running requests continue with their data. After an installation all tables switch in one step, followed by
 //! properties, addresses and the model, and `x-toise-as-of` names the new snapshot.
@@ -41,7 +41,7 @@ const AGE: Metric<Gauge> = Metric::gauge(
     "Time since the snapshot that a replica serves was captured.",
 );
 
-/// The data that switches to a snapshot when it is installed.
+/// The parts of a server that use the installed snapshot, and switch to the next one after its installation.
 pub struct ReplicaData {
     /// Tables and properties.
     pub properties: Arc<Projection>,
@@ -53,7 +53,7 @@ pub struct ReplicaData {
     pub status: ReplicaStatus,
     /// Pause between two shipments of metered consumption.
     pub metering_every: Duration,
-    /// When the last one was tried, or when the replica started.
+    /// When the last shipment was tried, or when the replica started.
     pub metered: Instant,
 }
 
@@ -72,7 +72,7 @@ pub fn as_of(manifest: &Manifest) -> AsOf {
 /// # Errors
 /// There is no snapshot in the object store or the folder; a department is unknown; the folder holds other data, or
 /// cannot be written.
-pub fn first(
+pub fn open_newest(
     data: &Path,
     settings: &LakeSettings,
     runtime: &Handle,

@@ -241,7 +241,7 @@ fn first_snapshot(
         return Ok(None);
     }
     let bar = Progress::new(false).bytes("downloading", Some(0));
-    let first = replica::first(data, &config.lake, runtime, &bar)?;
+    let first = replica::open_newest(data, &config.lake, runtime, &bar)?;
     bar.finish_and_clear();
     Ok(Some(first))
 }

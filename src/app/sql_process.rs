@@ -1,4 +1,4 @@
-//! The process that runs the SQL queries of keys: `toise sql-process`, which only a server starts.
+//! `toise sql-process`: the process that runs the SQL queries of clients with a key. Only a server starts it.
 //!
 //! It opens the tables of the data folder, but neither the store nor a model: the server evaluates functions that need
 //! them ([`toise_sql::process`]).
@@ -28,13 +28,13 @@ pub const COMMAND: &str = "sql-process";
 /// The first message of a server to a process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
-    /// Its configuration.
+    /// Configuration of the server.
     pub config: Config,
-    /// Names of the tables.
+    /// Names of the tables to open.
     pub tables: Vec<String>,
 }
 
-/// Runs queries for the server at the other end of standard input and output, until it closes its end.
+/// Runs queries that the server sends to standard input, until the server closes it.
 ///
 /// # Errors
 /// There is no server, or a table cannot be opened.
@@ -101,7 +101,7 @@ fn product_functions(calls: &Calls, layers: &Layers) -> Vec<ScalarUDF> {
     let mut remote = address_functions::scalar_functions(Path::new(""));
     remote.extend(estimates::functions_from(no_model, Default::default()));
     remote.extend(layer_functions::scalar_functions(layers));
-    let remote = remote.into_iter().map(|shape| calls.function(shape));
+    let remote = remote.into_iter().map(|declared| calls.function(declared));
     functions::scalar_functions()
         .into_iter()
         .chain(remote)

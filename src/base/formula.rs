@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// What happens to cells that a spreadsheet would run as formulas.
+/// The treatment of cells that a spreadsheet would run as formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Formulas {
     /// They stay as they are.

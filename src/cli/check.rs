@@ -46,7 +46,7 @@ pub fn run(common: &Common, arguments: &CheckArgs) -> CommandResult {
     check.verdict()
 }
 
-/// What the check of a data folder found. Parts that were not checked count as intact.
+/// The result of a check of a data folder. Parts that were not checked count as intact.
 struct DataCheck {
     tables: Vec<TableCheck>,
     /// The version of the model; `None` if there is no model.

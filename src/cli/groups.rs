@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::Command;
 
-/// What to type first.
+/// Commands to try first, each with its purpose.
 const EXAMPLES: &[(&str, &str)] = &[
     ("toise demo", "try everything with invented data"),
     (

@@ -29,7 +29,7 @@ use toise_store::Store;
 pub(super) const IMPORT_HELP: &str = "\
 The map (Carte des loyers) has four files, which look alike: all flats (pred-app-mef-dhup.csv), flats of one or two rooms
 (pred-app12-…), flats of three rooms or more (pred-app3-…) and houses (pred-mai-…). The kind is read from the name; --kind
-names that of a file with another name. Each file replaces the map of its kind.
+gives the kind of a file with another name. Each file replaces the map of its kind.
 
 Example:
   toise import rents --year 2025 --licence 'Licence Ouverte 2.0' pred-app-mef-dhup.csv pred-mai-mef-dhup.csv";

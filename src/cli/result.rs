@@ -1,7 +1,7 @@
 //! Result type of commands, and the rule that a command which finds nothing in a file fails.
 //!
-//! The exit code is 0 if a command did what it was asked, 1 if it failed, 2 if its arguments are wrong, and 3 if it did
-//! a part. A command that reads a file fails if the file has no rows, or if no row gives a result: most likely it is
+//! The exit code is 0 if a command succeeded, 1 if it failed, 2 if its arguments are wrong, and 3 if it succeeded in
+//! part. A command that reads a file fails if the file has no rows, or if no row gives a result. Most likely it is then
 //! the wrong file, or its columns have other names. docs/errors.md lists the cases.
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
-//! `toise synth`: generates synthetic sales, diagnostics and addresses in the official file formats, portfolios to
-//! match against them, and adverts in the ingestion format; or imports sales, diagnostics and adverts directly into a
-//! data folder.
+//! `toise synth`: generates synthetic data. It writes sales, diagnostics and addresses in the official file formats,
+//! portfolios to match against them, and adverts in the ingestion format. It can also import sales, diagnostics and
+//! adverts directly into a data folder.
 
 mod ban;
 

@@ -1,4 +1,4 @@
-//! What `toise demo` and `toise start` print once they serve: addresses, keys, and requests to try.
+//! Prints the welcome of `toise demo` and `toise start` once they serve: addresses, keys, and requests to try.
 
 use std::path::Path;
 

@@ -73,7 +73,7 @@ pub fn run(common: &Common, arguments: &WorkerArgs) -> CommandResult {
                 replica: url.clone(),
                 ..config.lake.clone()
             };
-            let first = replica::first(&common.data, &settings, runtime.handle(), &bar)?;
+            let first = replica::open_newest(&common.data, &settings, runtime.handle(), &bar)?;
             bar.finish_and_clear();
             Some(first.0)
         }

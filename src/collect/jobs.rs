@@ -60,8 +60,8 @@ pub struct NewJob {
 pub struct Job {
     /// Row number in the store.
     pub number: i64,
-    /// Its description.
-    pub what: NewJob,
+    /// The job as it was requested.
+    pub request: NewJob,
     /// Time of the next attempt, Unix milliseconds.
     pub due_at_ms: i64,
     /// Number of earlier attempts.
@@ -73,7 +73,7 @@ pub struct Job {
 impl Job {
     /// Returns the host of the next request.
     pub fn host(&self) -> &str {
-        self.trail.host().unwrap_or(&self.what.host)
+        self.trail.host().unwrap_or(&self.request.host)
     }
 }
 
@@ -180,7 +180,7 @@ pub fn after(connection: &Connection, number: i64, limit: usize) -> rusqlite::Re
         let kind = JobKind::parse(&kind).unwrap_or(JobKind::Check);
         Ok(Job {
             number: row.get(0)?,
-            what: NewJob {
+            request: NewJob {
                 id: id(row, 1)?,
                 account: id(row, 2)?,
                 is_shared: row.get(9)?,
@@ -209,8 +209,8 @@ pub fn lease(transaction: &Transaction<'_>, jobs: &[Job], until_ms: i64) -> rusq
     Ok(())
 }
 
-/// Corrects waits after the clock was set back: a wait that seems to begin in the future starts now with the same
-/// length, and a lease that seems to last longer than `lease_ms` from now is ended.
+/// Corrects waits after the clock was set back: a wait that begins in the future starts now with the same length, and a
+/// lease that lasts longer than `lease_ms` from now is ended.
 pub fn bound_waits(
     transaction: &Transaction<'_>,
     now_ms: i64,
@@ -264,7 +264,7 @@ pub fn record(
             remembered_until_ms,
         } => (ended, origins, *remembered_until_ms),
     };
-    let digest = &job.what.digest;
+    let digest = &job.request.digest;
     let (outcome, reason) = match ended {
         JobOutcome::Collected(_) => ("collected", None),
         JobOutcome::Rejected(reason) => ("rejected", Some(reason.as_str())),
@@ -517,7 +517,7 @@ mod tests {
         });
         let jobs = jobs.unwrap();
         let next = |number: usize| {
-            let id = jobs[number].what.id;
+            let id = jobs[number].request.id;
             store
                 .read(|connection| next_attempt(connection, id, NOW_MS))
                 .unwrap()

@@ -41,7 +41,7 @@ const FILE_BYTES_MAX: u64 = 256 * 1024;
 pub struct Error {
     /// Name of the file.
     file: String,
-    /// What is wrong, and what is allowed.
+    /// The fault, and the allowed values.
     fault: String,
 }
 
@@ -162,7 +162,7 @@ impl Portal {
                     && (!text_of(element).is_empty() || element.child_elements().next().is_none())
             })
         };
-        page_kind::says(&document.text, &self.offline_texts)
+        page_kind::contains_any(&document.text, &self.offline_texts)
             || self.offline_selectors.iter().any(shown)
     }
 

@@ -2,8 +2,8 @@
 //! the time.
 //!
 //! Each host has a limit of concurrent fetches and a pause between their starts, and is not contacted while it asks to
-//! cool down. Accounts take turns at each host, and among the free hosts the account with the fewest running jobs goes
-//! first: an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
+//! cool down. Accounts take turns at each host. Among the free hosts, the account with the fewest running jobs goes
+//! first, so an account with ten thousand checks does not delay one with a single check. Within an account, jobs that a
 //! call waits for go before checks. Each start examines every host and account with work, which takes microseconds for
 //! hundreds of them.
 
@@ -127,10 +127,10 @@ impl JobQueue {
         cool_down: Option<Duration>,
     ) {
         self.running = self.running.saturating_sub(1);
-        if let Some(count) = self.running_of.get_mut(&job.what.account) {
+        if let Some(count) = self.running_of.get_mut(&job.request.account) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.running_of.remove(&job.what.account);
+                self.running_of.remove(&job.request.account);
             }
         }
         if let Some(host) = self.hosts.get_mut(job.host()) {
@@ -172,8 +172,8 @@ impl JobQueue {
             }
             let job = entry.remove();
             let host = self.hosts.entry(job.host().to_owned()).or_default();
-            let waiting = host.accounts.entry(job.what.account).or_default();
-            waiting.insert((job.what.kind == JobKind::Check, job.number), job);
+            let waiting = host.accounts.entry(job.request.account).or_default();
+            waiting.insert((job.request.kind == JobKind::Check, job.number), job);
         }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
     fn job(number: i64, account: u128, host: &str, kind: JobKind) -> Job {
         Job {
             number,
-            what: NewJob {
+            request: NewJob {
                 is_shared: true,
                 id: Uuid::from_u128(number as u128),
                 account: Uuid::from_u128(account),

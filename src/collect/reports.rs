@@ -52,7 +52,7 @@ pub struct ListingReport {
     pub created_at: Timestamp,
     /// Time of the resolution; `None` while open.
     pub resolved_at: Option<Timestamp>,
-    /// What was done about it.
+    /// The resolution.
     pub resolution: Option<String>,
 }
 

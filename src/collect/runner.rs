@@ -262,8 +262,8 @@ impl RunnerLoop {
     fn settle(&mut self, mut job: Job, attempt: AttemptOutcome, now: Duration, now_ms: i64) {
         match attempt {
             AttemptOutcome::Ended { ended, .. } => {
-                tracing::debug!(url = job.what.url, ?ended, "collected");
-                self.setup.waiting.ended(job.what.id, ended);
+                tracing::debug!(url = job.request.url, ?ended, "collected");
+                self.setup.waiting.ended(job.request.id, ended);
             }
             AttemptOutcome::OtherHost(trail) => {
                 job.trail = trail;
@@ -275,7 +275,7 @@ impl RunnerLoop {
                 is_unreachable,
                 is_own,
             } => {
-                tracing::debug!(url = job.what.url, reason, "collection will be retried");
+                tracing::debug!(url = job.request.url, reason, "collection will be retried");
                 job.attempts += u32::from(!is_own);
                 job.trail = RedirectTrail::default();
                 let wait = wait_until(due_at_ms, now_ms);
@@ -283,7 +283,7 @@ impl RunnerLoop {
                     until: tokio::time::Instant::now() + wait,
                     is_unreachable,
                 };
-                self.setup.waiting.postponed(job.what.id, postponed);
+                self.setup.waiting.postponed(job.request.id, postponed);
                 self.queue.push(job, now + wait);
             }
         }

@@ -20,7 +20,7 @@ pub struct Postponed {
     pub is_unreachable: bool,
 }
 
-/// What the call that waits for a job is notified of.
+/// The notification for the call that waits for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobNews {
     /// It ended.

@@ -105,7 +105,7 @@ impl PageWorker {
         if job.attempts >= ATTEMPTS_MAX {
             return self.retry(job, "no attempt finished".into()).into();
         }
-        let fetched = self.fetcher.fetch(&job.what.url, &job.trail).await;
+        let fetched = self.fetcher.fetch(&job.request.url, &job.trail).await;
         let mut cool_down = None;
         let attempt = match fetched.outcome {
             Ok(page) => self.take(job, page).await,
@@ -134,9 +134,9 @@ impl PageWorker {
         self.archive_page(job, page, self.clock.now());
         let final_url = self.portals.canonical(page.url.as_str());
         let portal = self.portals.find_by_url(&final_url);
-        if redirected_to_home_page(&job.what.url, &page.url)
+        if redirected_to_home_page(&job.request.url, &page.url)
             || portal.is_some_and(|portal| {
-                portal.is_gone_redirect(page.url.path()) && job.what.url != final_url
+                portal.is_gone_redirect(page.url.path()) && job.request.url != final_url
             })
         {
             return self.gone(job, "the portal redirects it to another page");
@@ -160,16 +160,16 @@ impl PageWorker {
     fn ingest(&self, job: &Job, final_url: &str, extraction: &Extraction) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
         let digest = |address: &str| self.listings.listing_url(address).map(|url| url.digest());
-        let asked = digest(&self.portals.canonical(&job.what.url));
+        let asked = digest(&self.portals.canonical(&job.request.url));
         let moved_to =
-            digest(final_url).filter(|found| *found != job.what.digest && Some(*found) != asked);
-        let known: listings::Result<_> = is_known(&job.what.digest)
+            digest(final_url).filter(|found| *found != job.request.digest && Some(*found) != asked);
+        let known: listings::Result<_> = is_known(&job.request.digest)
             .and_then(|asked| Ok((asked, moved_to.as_ref().map_or(Ok(false), is_known)?)));
         let address = match known {
             Ok((true, true)) => {
                 return self.gone(job, "the portal redirects it to another listing");
             }
-            Ok((true, false)) => &job.what.url,
+            Ok((true, false)) => &job.request.url,
             Ok((false, _)) => final_url,
             Err(error) => return self.not_kept(job, &error),
         };
@@ -203,16 +203,16 @@ impl PageWorker {
     /// advert, because the holder of a test key may have written the page. Pages on a portal can be trusted.
     fn listings_for(&self, job: &Job, address: &str) -> Cow<'_, Listings> {
         let is_of_portal = |address: &str| self.portals.find_by_url(address).is_some();
-        let is_shared = job.what.is_shared
+        let is_shared = job.request.is_shared
             || match self.share {
                 Share::All => true,
-                Share::Portals => is_of_portal(address) && is_of_portal(&job.what.url),
+                Share::Portals => is_of_portal(address) && is_of_portal(&job.request.url),
                 Share::None => false,
             };
         if is_shared {
             Cow::Borrowed(&self.listings)
         } else {
-            Cow::Owned(self.listings.for_alerts_of(job.what.account))
+            Cow::Owned(self.listings.for_alerts_of(job.request.account))
         }
     }
 
@@ -230,10 +230,10 @@ impl PageWorker {
 
     /// Records that the listing is gone: a known advert goes offline.
     fn gone(&self, job: &Job, why: &str) -> AttemptOutcome {
-        let recorded = self.listings.known(&job.what.digest).and_then(|known| {
+        let recorded = self.listings.known(&job.request.digest).and_then(|known| {
             if known.is_some() {
-                let sighting = json!({"url": job.what.url, "isOnline": false});
-                self.listings_for(job, &job.what.url)
+                let sighting = json!({"url": job.request.url, "isOnline": false});
+                self.listings_for(job, &job.request.url)
                     .ingest(vec![sighting])?;
             }
             Ok(())
@@ -283,7 +283,7 @@ impl PageWorker {
     fn not_kept(&self, job: &Job, error: &listings::Error) -> AttemptOutcome {
         match error {
             listings::Error::Store(error) => {
-                self.again(jittered(OWN_FAILURE_PAUSE), error.to_string(), false, true)
+                self.retry_after(jittered(OWN_FAILURE_PAUSE), error.to_string(), false, true)
             }
             error => self.retry(job, error.to_string()),
         }
@@ -302,10 +302,10 @@ impl PageWorker {
             return self.reject_for(rejected, UNREACHABLE_FOR.min(self.rejected_for));
         };
         let wait = jittered(*wait).max(cool_down.unwrap_or_default());
-        self.again(wait, reason, is_unreachable, false)
+        self.retry_after(wait, reason, is_unreachable, false)
     }
 
-    fn again(
+    fn retry_after(
         &self,
         wait: Duration,
         reason: String,
@@ -350,7 +350,7 @@ impl PageWorker {
             return;
         }
         let time = now.format("%Y%m%dT%H%M%S%3fZ");
-        let name = format!("{time}-{}.html.zst", job.what.id);
+        let name = format!("{time}-{}.html.zst", job.request.id);
         let kept = zstd::bulk::compress(&page.bytes, PAGE_LEVEL).and_then(|bytes| {
             std::fs::create_dir_all(folder).and_then(|()| std::fs::write(folder.join(name), bytes))
         });

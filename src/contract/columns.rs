@@ -230,12 +230,16 @@ static BY_NAME: LazyLock<HashMap<String, ColumnMeaning>> = LazyLock::new(|| {
 pub fn folded(name: &str) -> String {
     if name.is_ascii() {
         let kept = name.chars().filter(char::is_ascii_alphanumeric);
-        return kept.map(|sign| sign.to_ascii_lowercase()).collect();
+        return kept
+            .map(|character| character.to_ascii_lowercase())
+            .collect();
     }
-    let letters = name.nfkd().filter(|sign| !is_combining_mark(*sign));
+    let letters = name
+        .nfkd()
+        .filter(|character| !is_combining_mark(*character));
     letters
         .flat_map(char::to_lowercase)
-        .filter(|sign| sign.is_alphanumeric())
+        .filter(|character| character.is_alphanumeric())
         .collect()
 }
 
@@ -279,13 +283,15 @@ fn without_note(name: &str) -> (&str, &str) {
 }
 
 /// Returns whether a character separates the words of a name.
-fn is_break(sign: char) -> bool {
-    sign.is_whitespace() || matches!(sign, '_' | '-' | '.' | ',' | ':')
+fn is_break(character: char) -> bool {
+    character.is_whitespace() || matches!(character, '_' | '-' | '.' | ',' | ':')
 }
 
 /// Returns a unit in lower case, with plain digits.
 fn unit(word: &str) -> String {
-    let letters = word.nfkd().filter(|sign| !is_combining_mark(*sign));
+    let letters = word
+        .nfkd()
+        .filter(|character| !is_combining_mark(*character));
     letters.flat_map(char::to_lowercase).collect()
 }
 
@@ -296,7 +302,8 @@ pub fn units_fit(name: &str, field: &str) -> bool {
 
 /// Returns whether the units in a note after a name match the units of a field.
 fn note_fits(note: &str, field: &str) -> bool {
-    let words = note.split(|sign: char| !(sign.is_alphanumeric() || "€$£%".contains(sign)));
+    let words =
+        note.split(|character: char| !(character.is_alphanumeric() || "€$£%".contains(character)));
     let is_price = field.starts_with("currentPrice.") || field == RENT;
     let is_area = field.ends_with("surface.total") || field == "land.surface";
     let is_score = field.ends_with("Score");
@@ -377,7 +384,7 @@ pub fn names_town(name: &str) -> bool {
     if let Some(found) = meaning(name) {
         return [POSTAL_CODE, CITY, PLACE].contains(&found.field);
     }
-    let words = name.split(|sign: char| !sign.is_alphanumeric());
+    let words = name.split(|character: char| !character.is_alphanumeric());
     let words: Vec<String> = words.map(folded).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     has(&POSTAL_WORDS) || has(&TOWN_WORDS) && !has(&NO_TOWN_WORDS)
@@ -391,12 +398,12 @@ pub fn is_house_number(name: &str) -> bool {
 /// Returns whether a street begins with its house number: `12 bis, rue Foch`, but not `8 mai 1945`, `2e DB` or
 /// `4 Chemins`, whose number is part of the name. A postal code and a town may follow.
 pub fn has_house_number(street: &str) -> bool {
-    let words = street.split(|sign: char| !sign.is_alphanumeric());
+    let words = street.split(|character: char| !character.is_alphanumeric());
     let mut words = words.filter(|word| !word.is_empty());
     let Some((first, next)) = words.next().zip(words.next()) else {
         return false;
     };
-    let letters = first.trim_start_matches(|sign: char| sign.is_ascii_digit());
+    let letters = first.trim_start_matches(|character: char| character.is_ascii_digit());
     if letters.len() == first.len() || ORDINALS.contains(&folded(letters).as_str()) {
         return false;
     }
@@ -404,7 +411,7 @@ pub fn has_house_number(street: &str) -> bool {
     // The whole name is a number of things; `12 Champs Élysées` is a house in a street without its type.
     let ends_there = words
         .next()
-        .is_none_or(|word| word.starts_with(|sign: char| sign.is_ascii_digit()));
+        .is_none_or(|word| word.starts_with(|character: char| character.is_ascii_digit()));
     let counts = ends_there && is_plural(&next) && is_count(first);
     !counts && !MONTHS.contains(&next.as_str())
 }
@@ -437,7 +444,7 @@ pub fn street_line(parts: [&str; STREET_PARTS.len()]) -> String {
 
 /// Returns whether a column's name looks like that of a street or an address.
 pub fn looks_like_street(name: &str) -> bool {
-    let words = name.split(|sign: char| !sign.is_alphanumeric());
+    let words = name.split(|character: char| !character.is_alphanumeric());
     let words: Vec<String> = words.map(folded).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     has(&STREET_WORDS) && !has(&NO_STREET_WORDS)

@@ -1,9 +1,9 @@
 //! Cursors: the position at which a page of results ended, passed to the client as an opaque, signed text.
 //!
-//! A cursor carries the sort value and id of the last row, the number of the search snapshot it was read from, and a
-//! truncated HMAC-SHA256 over these and a digest of the query (table, filters, sort column and order; not the page
-//! size). It is valid only with the key of the store that issued it, for the account that asked and for the same query,
-//! so a client can neither forge a position nor use a cursor of another account or query.
+//! A cursor contains the sort value and id of the last row and the number of the search snapshot that it was read from.
+//! A truncated HMAC-SHA256 covers these and a digest of the query (table, filters, sort column and order; not the page
+//! size). A cursor is valid only with the key of the store that issued it, for the same account and the same query. A
+//! client can therefore neither forge a position nor use a cursor of another account or query.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

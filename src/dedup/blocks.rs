@@ -1,8 +1,8 @@
 //! Block keys: two adverts are compared only if they share one.
 //!
-//! An advert is stored under few keys and looks up many: it is stored under its own cell and area
-//! ([`Fingerprint::blocks`], 1 to 8 keys) and looks up the neighbouring ones too ([`Fingerprint::probes`], 6 to 30).
-//! Two adverts of the same asset find each other through any of
+//! An advert is stored under few keys and looks up many. It is stored under its own cell and area
+//! ([`Fingerprint::blocks`], 1 to 8 keys), and also looks up the neighbouring ones ([`Fingerprint::probes`], 6 to 30
+//! keys). Two adverts of the same asset find each other through any of
 //! - their cells of 1.2 km, if both have a position: up to 600 m apart north and east, regardless of their codes;
 //! - their INSEE or postal code, if one of them has no position better than its commune;
 //! - a reference they share within a department, regardless of their areas;

@@ -254,7 +254,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             } else {
                 0.0
             };
-            let bits = worth(field, level, one_seller, comparison.programme)
+            let bits = level_weight(field, level, one_seller, comparison.programme)
                 + rarity_bits.unwrap_or_default()
                 + thin_bits;
             let is_shared =
@@ -301,7 +301,7 @@ fn are_thin(
             _,
         )
         | (ComparedField::Energy, Some(ENERGY_CLASSES_EQUAL)) => true,
-        (_, Some(level)) => worth(*field, *level, one_seller, programme) <= 0.0,
+        (_, Some(level)) => level_weight(*field, *level, one_seller, programme) <= 0.0,
     })
 }
 
@@ -353,7 +353,12 @@ pub fn may_be_same(one: &Fingerprint, other: &Fingerprint) -> bool {
 }
 
 /// Returns the weight of a level of a field, bits.
-pub(super) fn worth(field: ComparedField, level: u8, one_seller: bool, programme: bool) -> f32 {
+pub(super) fn level_weight(
+    field: ComparedField,
+    level: u8,
+    one_seller: bool,
+    programme: bool,
+) -> f32 {
     let entry = &WEIGHTS[field as usize].levels[usize::from(level)];
     let bits = entry.bits[usize::from(one_seller)];
     let shared_by_all = programme

@@ -1,9 +1,10 @@
 //! Contradictions: facts that cannot both be true of one home. Decisions and the measurement of their quality share
 //! this definition.
 //!
-//! A contradiction keeps an advert out of a property, unless it is the only one and something identifies the home
-//! ([`Comparison::is_identified`](super::Comparison::is_identified)); for commune, energy and price, shared pictures or
-//! the same text are enough. `toise evaluate dedup` counts the merged pairs that have a contradiction.
+//! A contradiction keeps an advert out of a property. The exception is a single contradiction if other evidence
+//! identifies the home ([`Comparison::is_identified`](super::Comparison::is_identified)); for a contradiction of
+//! commune, energy or price, shared pictures or the same text are enough. `toise evaluate dedup` counts the merged
+//! pairs that have a contradiction.
 
 use serde::Serialize;
 

@@ -248,7 +248,7 @@ impl Fingerprint {
             postal_code: location
                 .and_then(|place| place.postal_code.as_ref())
                 .and_then(|code| code.as_str().parse().ok()),
-            spot: spot(advert),
+            spot: approximate_position(advert),
             surface_dm2: surface.and_then(|area| positive(area.get() * 100.0)),
             land_m2: land.and_then(|area| positive(area.get())),
             rooms: habitation.room_count.and_then(|count| small(count.get())),
@@ -435,7 +435,7 @@ fn amenity_bits(has: &Characteristics) -> (u32, u32) {
     bits
 }
 
-fn spot(advert: &Advert) -> Option<ApproximatePosition> {
+fn approximate_position(advert: &Advert) -> Option<ApproximatePosition> {
     let location = advert.location.as_ref()?;
     let position = location.location_coordinate.as_ref()?.location?;
     let centre = location

@@ -1,8 +1,8 @@
 //! Deduplication: decides which property an advert belongs to.
 //!
 //! Called by ingestion. [`Fingerprint::from_advert`] extracts what a comparison needs, small enough to store with each
-//! advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`] are those
-//! by which it looks up others, so that its candidates are the adverts close to it in position, class, offer and
+//! advert. [`Fingerprint::blocks`] are the keys under which an advert is stored, and [`Fingerprint::probes`] are the
+//! keys by which it looks up others. Its candidates are thus the adverts close to it in position, class, offer and
 //! surface. The [`Outline`] stored with each key rules out most candidates. Phone numbers, references and other marks
 //! that many homes share are removed ([`Fingerprint::without`]). Then [`compare()`] compares two fingerprints field by
 //! field with the table in [`weights`], and [`assign()`] chooses between the properties of the candidates. `text` and

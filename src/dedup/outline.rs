@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::blocks::compatible;
 use super::codec::ByteReader;
-use super::compare::{of_programme, worth};
+use super::compare::{level_weight, of_programme};
 use super::fingerprint::{ApproximatePosition, Fingerprint, USUAL_BLUR_M, index_of, value_at};
 use super::identifiers::UnitAddress;
 use super::inline_vec::InlineVec;
@@ -157,7 +157,7 @@ impl Fingerprint {
             } else {
                 0.0
             };
-            Some(worth(field, level, false, programme) + rarity)
+            Some(level_weight(field, level, false, programme) + rarity)
         });
         // Titles are not in the outline.
         let is_titled = !has_text && !other.has_text && title::is_long(&self.title);
@@ -196,7 +196,7 @@ static MOST: LazyLock<[[f32; FIELDS]; 2]> = LazyLock::new(|| {
     [false, true].map(|programme| {
         WEIGHTS.each_ref().map(|weights| {
             let levels = 0..weights.levels.len() as u8;
-            let bits = levels.map(|level| worth(weights.field, level, false, programme));
+            let bits = levels.map(|level| level_weight(weights.field, level, false, programme));
             bits.fold(0.0, f32::max)
         })
     })

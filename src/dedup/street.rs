@@ -44,7 +44,7 @@ pub fn address_of(location: &AdLocation) -> Option<u32> {
     let (first, mut rest) = line.split_first()?;
     let digits = first
         .iter()
-        .take_while(|sign| sign.is_ascii_digit())
+        .take_while(|character| character.is_ascii_digit())
         .count();
     // `13100 Aix-en-Provence` begins with a postal code.
     (digits != POSTAL_CODE_DIGITS).then_some(())?;

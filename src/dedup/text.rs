@@ -1,8 +1,8 @@
 //! Sketches and figures of descriptions, and the mandate references that identify an advert within its agency.
 //!
-//! A sketch is a minhash of the description's shingles (runs of three words, in lower case without accents), computed
-//! by one-permutation hashing: one hash per shingle falls into one of 64 bins, and each bin keeps its minimum. The
-//! share of equal lanes estimates the share of common shingles within ±6 % (one standard deviation).
+//! A sketch is a minhash of the description's shingles (runs of three words, in lower case without accents). It is
+//! computed by one-permutation hashing: one hash per shingle falls into one of 64 bins, and each bin keeps its minimum.
+//! The share of equal lanes estimates the share of common shingles within ±6 % (one standard deviation).
 
 use super::digest::{self, EMPTY, mix, step};
 use super::inline_vec::InlineVec;

@@ -1,8 +1,8 @@
 //! Words of titles: what two titles have in common, and the one word in which they differ.
 //!
 //! A word takes 16 bits: 14 of its digest, and its kind. Numbers that repeat a field of the advert (price, surface,
-//! rooms) are left out, so that a price cut does not change the words; so are other amounts, measures and counts, and
-//! years such as that of a moving-in date.
+//! rooms) are left out, so that a price cut does not change the words. Other amounts, measures, counts and years are
+//! left out too.
 
 use super::digest;
 use super::inline_vec::InlineVec;

@@ -1,9 +1,10 @@
 //! Match weights: the evidence in bits of each level of agreement, in one table.
 //!
-//! A level's weight is the binary logarithm of how much more often it occurs between two adverts of the same asset than
-//! between two adverts of different assets that share a block (Fellegi and Sunter, 1969), in addition to what the other
-//! fields already contribute. Each bit doubles or halves the odds that both are the same asset. The odds before any
-//! comparison come from the number of adverts around ([`Surroundings::prior_bits`](super::Surroundings)).
+//! A level's weight is the binary logarithm of a ratio (Fellegi and Sunter, 1969): its frequency between two adverts of
+//! the same asset, divided by its frequency between two adverts of different assets that share a block. The weight is
+//! the part that the other fields do not contribute already. Each bit doubles or halves the odds that both are the same
+//! asset. The odds before any comparison come from the number of adverts around
+//! ([`Surroundings::prior_bits`](super::Surroundings)).
 //!
 //! The weights in use were set by hand so that probabilities are right both for pairs of real adverts that people
 //! reviewed and for adverts with few fields in a dense city. `toise-lab fit --pairs FILE` estimates weights from such
@@ -132,8 +133,8 @@ pub const EXPECTED_COPIES: f32 = 1.45;
 pub const ADVERTS_AROUND: f32 = 12.0;
 /// Bits that a comparison must be able to reach for its property to be compared in full.
 pub const WEIGHED_BITS: f32 = -2.0;
-/// Evidence below which an advert of a property keeps another out, in bits without the prior: the two disagree more
-/// than they agree, so only a third advert similar to both would join them.
+/// Minimum evidence between a new advert and each advert of the property that it joins, in bits without the prior.
+/// Below it, the two disagree more than they agree, and only a third advert similar to both would join them.
 pub const MEMBER_EVIDENCE_MIN: f32 = -1.0;
 /// Bits below which an advert leaves a property that it joined when less was known: another asset is then likelier.
 pub const LEAVE_BITS: f32 = 0.0;

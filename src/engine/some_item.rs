@@ -120,7 +120,7 @@ impl SomeItem {
     }
 }
 
-/// Returns a bit per value: whether it is true and not null.
+/// Returns one bit for each value, set if the value is true and not null.
 pub(super) fn truth(result: &BooleanArray) -> BooleanBuffer {
     match result.nulls() {
         None => result.values().clone(),

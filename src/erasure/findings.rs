@@ -45,7 +45,7 @@ toise_base::named! {
     }
 }
 
-/// What was found in one place.
+/// Findings in one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceFindings {
     /// Number of records.
@@ -54,7 +54,7 @@ pub struct PlaceFindings {
     pub ids: Vec<String>,
 }
 
-/// What was found in all places.
+/// Findings in all places.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     places: BTreeMap<Place, PlaceFindings>,
@@ -117,7 +117,7 @@ impl Findings {
     }
 }
 
-/// What an erasure found and removed in one place.
+/// Number of findings and removals of an erasure in one place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceReport {
     /// The place.
@@ -130,7 +130,7 @@ pub struct PlaceReport {
     pub ids: Vec<String>,
 }
 
-/// What an erasure found and removed.
+/// Numbers of findings and removals of an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErasureReport {
     /// Identifier of the erasure; `None` for a dry run.

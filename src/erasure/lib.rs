@@ -5,9 +5,9 @@
 //!
 //! 1. The contacts are added, as keyed digests, to the list in the store and to a file next to it ([`list`]), with a
 //!    row that records the erasure. From then on, ingestion removes them from every advert that arrives.
-//! 2. They are removed from adverts with their properties, then from the other rows of store and ledger (`rows`), from
-//!    stored pages and reports (`files`), and from the tables and the text index, whose old files are deleted at once
-//!    (`tables`).
+//! 2. They are removed from adverts and their properties, then from the other rows of store and ledger (`rows`), and
+//!    from stored pages and reports (`files`). Last, they are removed from the tables and the text index, whose old
+//!    files are deleted at once (`tables`).
 //! 3. The files of store and ledger are rewritten without free space, and the row of the erasure is completed.
 //!
 //! Each step can be repeated. If the process is killed, [`Eraser::resume`] or the next erasure searches everything
@@ -67,8 +67,8 @@ impl Eraser {
     /// Removes contacts from all stored data, or reports what would be removed. Returns once they are gone. Blocks.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another process is erasing; a part of the data cannot be read or written. What was removed
-    /// before stays removed, and the contacts stay in the list: the next call completes the erasure.
+    /// [`Error::Busy`] while another process is erasing; a part of the data cannot be read or written. An error undoes
+    /// nothing, and the contacts stay in the list: the next call completes the erasure.
     pub fn erase(&self, contacts: &[Contact], mode: Mode) -> Result<ErasureReport> {
         let known = self.0.listings.erased_contacts()?;
         let wanted = known.contacts.of(contacts);

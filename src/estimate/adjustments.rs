@@ -87,8 +87,8 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
         HomeClass::House => (OUTSIDE_OF_HOUSE, PARKING_OF_HOUSE),
     };
     let is_flat = home.class == HomeClass::Flat;
-    let (balcony, terrace) = once(extras.has_balcony, extras.has_terrace);
-    let (place, garage) = once(extras.has_parking, extras.has_garage);
+    let (balcony, terrace) = without_lesser(extras.has_balcony, extras.has_terrace);
+    let (place, garage) = without_lesser(extras.has_parking, extras.has_garage);
     let offsets = [
         outside.offset(balcony),
         outside.offset(terrace),
@@ -115,7 +115,7 @@ pub fn of(home: &Home) -> impl Iterator<Item = (&'static str, f64)> {
 
 /// Combines two amenities so that the pair counts once: the greater replaces the lesser, such as a terrace a balcony,
 /// or a garage a parking space. Returns both values with one of them cleared.
-fn once(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
+fn without_lesser(lesser: Option<bool>, greater: Option<bool>) -> (Option<bool>, Option<bool>) {
     match (lesser, greater) {
         (_, Some(true)) => (None, Some(true)),
         (Some(true), _) => (Some(true), None),

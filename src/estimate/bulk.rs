@@ -50,7 +50,7 @@ pub struct BulkEstimateOptions {
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
-    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    /// The treatment of cells of a CSV output that a spreadsheet would run as formulas.
     pub formulas: Formulas,
     /// Pairs of input column and the home column it stands for.
     pub renames: Vec<(String, String)>,
@@ -132,7 +132,7 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
     let fields: Vec<String> = fields.collect();
     Portfolio {
         input,
-        what: "a home".into(),
+        row_noun: "a home".into(),
         inferable: fields.clone(),
         fields,
         only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),

@@ -66,7 +66,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// The lake cannot be read.

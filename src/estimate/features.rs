@@ -61,7 +61,7 @@ toise_base::named! {
 }
 
 /// Topic and direction of a home's own features.
-pub const OWN: [(Topic, Direction); 6] = [
+pub const OWN_FEATURES: [(Topic, Direction); 6] = [
     (Topic::Surface, Direction::Free),
     (Topic::Surface, Direction::Up),
     (Topic::Rooms, Direction::Free),
@@ -77,24 +77,24 @@ const AXES: [f64; 4] = [FRAC_PI_6, FRAC_PI_3, -FRAC_PI_6, -FRAC_PI_3];
 const LONGITUDE_SHARE: f64 = 0.69;
 
 /// Number of place features: longitude, latitude and the axes.
-const PLACE: usize = 2 + AXES.len();
+const PLACE_FEATURES: usize = 2 + AXES.len();
 
 /// Number of features of the trees of place: own features and place features.
-pub const PLACED: usize = OWN.len() + PLACE;
+pub const PLACED_FEATURES: usize = OWN_FEATURES.len() + PLACE_FEATURES;
 
-/// Topic and direction of a feature of the trees of place.
+/// Returns topic and direction of a feature of the trees of place.
 pub fn placed_feature(feature: usize) -> (Topic, Direction) {
     let place = (Topic::Location, Direction::Free);
-    OWN.get(feature).copied().unwrap_or(place)
+    OWN_FEATURES.get(feature).copied().unwrap_or(place)
 }
 
 /// Number of surroundings features, which follow the own and place features.
-const SURROUNDINGS: usize = 18;
+const SURROUNDINGS_FEATURES: usize = 18;
 
-/// Topic and direction of a feature of the residual trees. The last one is the prediction of the trees of place, which
-/// increases with surface.
-pub fn any_feature(feature: usize) -> (Topic, Direction) {
-    match feature.checked_sub(PLACED) {
+/// Returns topic and direction of a feature of the residual trees. The last feature is the prediction of the trees of
+/// place, which increases with surface.
+pub fn residual_feature(feature: usize) -> (Topic, Direction) {
+    match feature.checked_sub(PLACED_FEATURES) {
         None => placed_feature(feature),
         Some(0..5) => (Topic::Location, Direction::Free),
         Some(5..16) => (Topic::Comparables, Direction::Free),
@@ -104,10 +104,10 @@ pub fn any_feature(feature: usize) -> (Topic, Direction) {
 }
 
 /// Number of features of the residual trees.
-pub const ALL: usize = PLACED + SURROUNDINGS;
+pub const RESIDUAL_FEATURES: usize = PLACED_FEATURES + SURROUNDINGS_FEATURES;
 
-/// A home's own features as a row.
-pub fn own(own: &OwnFeatures) -> [f32; OWN.len()] {
+/// Returns a home's own features as a row.
+pub fn own_row(own: &OwnFeatures) -> [f32; OWN_FEATURES.len()] {
     [
         f32::from(own.class as u8),
         own.surface_m2.ln() as f32,
@@ -118,24 +118,28 @@ pub fn own(own: &OwnFeatures) -> [f32; OWN.len()] {
     ]
 }
 
-/// A home's own and place features as a row.
-pub fn placed(home: &OwnFeatures, position: GridPosition) -> [f32; PLACED] {
-    let mut row = [f32::NAN; PLACED];
-    row[..OWN.len()].copy_from_slice(&own(home));
+/// Returns a home's own and place features as a row.
+pub fn placed_row(home: &OwnFeatures, position: GridPosition) -> [f32; PLACED_FEATURES] {
+    let mut row = [f32::NAN; PLACED_FEATURES];
+    row[..OWN_FEATURES.len()].copy_from_slice(&own_row(home));
     let (longitude, latitude) = (position.longitude(), position.latitude());
-    row[OWN.len()] = longitude as f32;
-    row[OWN.len() + 1] = latitude as f32;
-    for (along, axis) in row[OWN.len() + 2..].iter_mut().zip(AXES) {
+    row[OWN_FEATURES.len()] = longitude as f32;
+    row[OWN_FEATURES.len() + 1] = latitude as f32;
+    for (along, axis) in row[OWN_FEATURES.len() + 2..].iter_mut().zip(AXES) {
         *along = (LONGITUDE_SHARE * longitude * axis.cos() + latitude * axis.sin()) as f32;
     }
     row
 }
 
-/// The full row of the residual trees: the features of the trees of place, the surroundings, and the prediction of the
-/// trees of place in log price above the level of the country.
-pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; ALL] {
-    let mut row = [f32::NAN; ALL];
-    row[..PLACED].copy_from_slice(shown);
+/// Returns the full row of the residual trees: the features of the trees of place (`home_row`), the surroundings, and
+/// the prediction of the trees of place (`placed`) in log price above the level of the country.
+pub fn residual_row(
+    home_row: &[f32; PLACED_FEATURES],
+    around: &Surroundings,
+    placed: f64,
+) -> [f32; RESIDUAL_FEATURES] {
+    let mut row = [f32::NAN; RESIDUAL_FEATURES];
+    row[..PLACED_FEATURES].copy_from_slice(home_row);
     let against = |level: f64| (level - around.level) as f32;
     let values = [
         around.level as f32,
@@ -157,26 +161,29 @@ pub fn all(shown: &[f32; PLACED], around: &Surroundings, placed: f64) -> [f32; A
         around.horizon as f32,
         against(around.country + placed),
     ];
-    row[PLACED..].copy_from_slice(&values);
+    row[PLACED_FEATURES..].copy_from_slice(&values);
     row
 }
 
 /// Returns the row of a home as of the day of the last known sale. The width of the error is learned and predicted from
 /// this row. The interval therefore widens with the horizon only by the possible drift of the market.
-pub fn at_last_sale(row: &[f32; ALL], around: &Surroundings) -> [f32; ALL] {
+pub fn at_last_sale(
+    row: &[f32; RESIDUAL_FEATURES],
+    around: &Surroundings,
+) -> [f32; RESIDUAL_FEATURES] {
     let mut row = *row;
-    row[PLACED + LEVEL] -= around.course as f32;
-    row[PLACED + AGE] -= around.horizon as f32;
-    row[PLACED + HORIZON] = 0.0;
+    row[PLACED_FEATURES + LEVEL] -= around.course as f32;
+    row[PLACED_FEATURES + AGE] -= around.horizon as f32;
+    row[PLACED_FEATURES + HORIZON] = 0.0;
     row
 }
 
-/// Ranks of three features among the surroundings features.
+/// Indexes of three features among the surroundings features.
 const LEVEL: usize = 0;
 const AGE: usize = 14;
 const HORIZON: usize = 16;
 
-/// Own features of a recorded sale.
+/// Returns the own features of a recorded sale.
 pub fn own_features_of(sales: &SaleColumns, row: usize) -> OwnFeatures {
     OwnFeatures {
         class: sales.class(row),

@@ -1,14 +1,14 @@
-//! Fits the estimator to sales. Trees explain a price by features and place, the market adds what similar homes nearby
-//! cost beyond that, and residual trees correct both.
+//! Fits the estimator to sales. Trees explain a price by features and place. The market adds the difference between
+//! that price and the prices of similar homes nearby. Residual trees correct both.
 //!
 //! `ln price = slope · ln surface + hedonic trees + level + residual trees`. The hedonic trees are a mix of two kinds.
-//! Trees of own features leave the place to the market. Trees of features and place capture what the market's averages
-//! blur (large flats are expensive in one street, small ones in the next). Trees that use the place are extra trees,
-//! which split at random thresholds: towns have few straight borders, and on splits within the training years these
-//! trees had lower errors. For each training sale, the market is computed as of a day up to a year before the sale,
-//! because sales are published late and homes will be valued under the same conditions. Only the price index uses all
-//! training sales: with the index as of that day, the trees would learn how prices moved in these particular years and
-//! predict the same movement again.
+//! Trees of own features leave the place to the market. Trees of features and place capture local differences that the
+//! market's averages hide (large flats are expensive in one street, small ones in the next). Trees that use the place
+//! are extra trees, which split at random thresholds: towns have few straight borders, and on splits within the
+//! training years these trees had lower errors. For each training sale, the market is computed as of a day up to a year
+//! before the sale, because sales are published late and homes will be valued under the same conditions. Only the price
+//! index uses all training sales: with the index as of that day, the trees would learn how prices moved in these
+//! particular years and predict the same movement again.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,9 @@ use rayon::prelude::*;
 
 use super::boosting::{BoostedTrees, TrainingMatrix, TreeSettings};
 use super::error::Error;
-use super::features::{self, ALL, OWN, OwnFeatures, PLACED, Topic, own_features_of};
+use super::features::{
+    self, OWN_FEATURES, OwnFeatures, PLACED_FEATURES, RESIDUAL_FEATURES, Topic, own_features_of,
+};
 use super::grid::GridPosition;
 use super::hedonic::{Hedonic, SLOPE, fold, surface_term};
 use super::home::HomeClass;
@@ -44,9 +46,9 @@ const PLACE_TREES: usize = 200;
 const PLACE_DEPTH_MAX: usize = 8;
 const PLACE_RATE: f64 = 0.12;
 /// Residual trees over all features (extra trees), with their maximum depth and learning rate.
-const TREES: usize = 250;
-const DEPTH_MAX: usize = 5;
-const RATE: f64 = 0.08;
+const RESIDUAL_TREES: usize = 250;
+const RESIDUAL_DEPTH_MAX: usize = 5;
+const RESIDUAL_RATE: f64 = 0.08;
 /// Minimum weight of sales in a leaf.
 const LEAF_MIN: f64 = 40.0;
 /// Number of progress steps of a fit.
@@ -89,12 +91,12 @@ pub struct RawValuation {
     /// The market around the home.
     pub around: Surroundings,
     /// The input row of the residual trees.
-    pub row: [f32; ALL],
+    pub row: [f32; RESIDUAL_FEATURES],
 }
 
 impl RawValuation {
     /// The input row of the trees that predict the width of the error.
-    pub fn width_row(&self) -> [f32; ALL] {
+    pub fn width_row(&self) -> [f32; RESIDUAL_FEATURES] {
         features::at_last_sale(&self.row, &self.around)
     }
 }
@@ -106,11 +108,11 @@ pub type Scratch = Vec<super::comparables::Neighbour>;
 pub(super) fn typical_surfaces(sales: &SaleColumns) -> [f64; 2] {
     [HomeClass::Flat, HomeClass::House].map(|class| {
         let mut surfaces: Vec<f32> = sales.surface_m2[sales.rows(class)].to_vec();
-        let weighted_median = surfaces.len() / 2;
+        let middle = surfaces.len() / 2;
         if surfaces.is_empty() {
             return TYPICAL_SURFACE_M2.ln();
         }
-        let (_, median, _) = surfaces.select_nth_unstable_by(weighted_median, f32::total_cmp);
+        let (_, median, _) = surfaces.select_nth_unstable_by(middle, f32::total_cmp);
         f64::from(*median).ln()
     })
 }
@@ -161,13 +163,13 @@ impl TrainingRows {
         let span = f64::from(end - earliest);
         let horizon = horizon_max_days(span);
         let lead = lead_day(earliest, span);
-        let shown = |row: usize| {
+        let with_day = |row: usize| {
             let before = sales.day[row] - (hash_unit(&sales.id[row]) * horizon) as i32;
             (row, before.max(lead.min(sales.day[row])))
         };
         let rows = (0..sales.len()).filter(|row| sales.day[*row] >= lead);
         Self {
-            rows: rows.map(shown).collect(),
+            rows: rows.map(with_day).collect(),
             end,
         }
     }
@@ -211,8 +213,8 @@ impl TrainingRows {
         let mut matrix = TrainingMatrix::default();
         for ((row, _), label) in self.rows.iter().zip(labels) {
             if label.is_finite() {
-                let shown = features::own(&own_features_of(&market.sales, *row));
-                matrix.push(&shown, label, self.weight(market, *row));
+                let row_values = features::own_row(&own_features_of(&market.sales, *row));
+                matrix.push(&row_values, label, self.weight(market, *row));
             }
         }
         let settings = TreeSettings {
@@ -222,7 +224,7 @@ impl TrainingRows {
             rate: OWN_RATE,
             leaf_min: LEAF_MIN,
             extra_trees: false,
-            directions: OWN.map(|(_, direction)| direction).to_vec(),
+            directions: OWN_FEATURES.map(|(_, direction)| direction).to_vec(),
             seed: 1,
         };
         BoostedTrees::grow(matrix, &settings)
@@ -241,9 +243,9 @@ impl TrainingRows {
                 continue;
             };
             let home = own_features_of(sales, row);
-            let shown = features::placed(&home, sales.position[row]);
+            let row_values = features::placed_row(&home, sales.position[row]);
             let label = sales.price[row].ln() - surface_term(&home) - level;
-            matrix.push(&shown, label, self.weight(market, row));
+            matrix.push(&row_values, label, self.weight(market, row));
         }
         let settings = TreeSettings {
             quantile: 0.5,
@@ -252,7 +254,7 @@ impl TrainingRows {
             rate: PLACE_RATE,
             leaf_min: LEAF_MIN,
             extra_trees: true,
-            directions: (0..PLACED)
+            directions: (0..PLACED_FEATURES)
                 .map(|at| features::placed_feature(at).1)
                 .collect(),
             seed: 4 + without as u64,
@@ -260,37 +262,40 @@ impl TrainingRows {
         BoostedTrees::grow(matrix, &settings)
     }
 
-    /// Grows the residual trees over all features, on what features, place and the level of the place do not explain.
+    /// Grows the residual trees over all features, on the part of the price that features, place and the level of the
+    /// place do not explain.
     fn residual_trees(&self, market: &Market, hedonic: &Hedonic) -> Result<BoostedTrees, Error> {
-        let shown: Vec<([f32; ALL], f64)> = self
+        let row_values: Vec<([f32; RESIDUAL_FEATURES], f64)> = self
             .rows
             .par_iter()
             .map_init(Scratch::new, |scratch, training_row| {
                 let row = training_row.0;
                 let around = self.around(market, scratch, *training_row);
                 let home = own_features_of(&market.sales, row);
-                let shown = features::placed(&home, market.sales.position[row]);
+                let row_values = features::placed_row(&home, market.sales.position[row]);
                 let fold = fold(&market.sales.id[row]);
-                let placed = Hedonic::placed(&shown, &hedonic.place[fold..=fold]);
-                let shown = features::all(&shown, &around, placed);
+                let placed = Hedonic::placed(&row_values, &hedonic.place[fold..=fold]);
+                let row_values = features::residual_row(&row_values, &around, placed);
                 let label = f64::from(market.quality().placed[row]) - around.level;
-                (shown, label)
+                (row_values, label)
             })
             .collect();
         let mut matrix = TrainingMatrix::default();
-        for ((row, _), (shown, label)) in self.rows.iter().zip(&shown) {
+        for ((row, _), (row_values, label)) in self.rows.iter().zip(&row_values) {
             if label.is_finite() {
-                matrix.push(shown, *label, self.weight(market, *row));
+                matrix.push(row_values, *label, self.weight(market, *row));
             }
         }
         let settings = TreeSettings {
             quantile: 0.5,
-            trees: TREES,
-            depth: depth(matrix.labels.len(), DEPTH_MAX),
-            rate: RATE,
+            trees: RESIDUAL_TREES,
+            depth: depth(matrix.labels.len(), RESIDUAL_DEPTH_MAX),
+            rate: RESIDUAL_RATE,
             leaf_min: LEAF_MIN,
             extra_trees: true,
-            directions: (0..ALL).map(|at| features::any_feature(at).1).collect(),
+            directions: (0..RESIDUAL_FEATURES)
+                .map(|at| features::residual_feature(at).1)
+                .collect(),
             seed: 2,
         };
         BoostedTrees::grow(matrix, &settings)
@@ -319,13 +324,13 @@ impl FittedEstimator {
         let own = training_rows.own_trees(&fitted.market)?;
         step();
         let sales = &fitted.market.sales;
-        let left = (0..sales.len()).into_par_iter().map(|row| {
+        let residuals = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
-            let explained = own.predict(&features::own(&home)) + surface_term(&home);
+            let explained = own.predict(&features::own_row(&home)) + surface_term(&home);
             (sales.price[row].ln() - explained) as f32
         });
-        let left = SaleResiduals::of_own(left.collect());
-        fitted.market.set_quality(left);
+        let residuals = SaleResiduals::of_own(residuals.collect());
+        fitted.market.set_quality(residuals);
         step();
         let market = &fitted.market;
         let place = [
@@ -333,8 +338,8 @@ impl FittedEstimator {
             training_rows.place_trees(market, 1)?,
         ];
         let hedonic = Hedonic { own, place };
-        let left = hedonic.left(&market.sales);
-        fitted.market.set_quality(left);
+        let residuals = hedonic.residuals(&market.sales);
+        fitted.market.set_quality(residuals);
         step();
         let residual = training_rows.residual_trees(&fitted.market, &hedonic)?;
         fitted.trees = Some(FittedTrees { hedonic, residual });
@@ -344,9 +349,9 @@ impl FittedEstimator {
 
     /// Combines these trees with the market of other sales, all of them before `end`. The result can value homes as of
     /// any day that these sales cover, with trees that were not trained on the later sales.
-    pub fn over(self, sales: SaleColumns, end: i32) -> Self {
+    pub fn with_sales(self, sales: SaleColumns, end: i32) -> Self {
         let quality = match &self.trees {
-            Some(trees) => trees.hedonic.left(&sales),
+            Some(trees) => trees.hedonic.residuals(&sales),
             None => residuals_alone(&sales),
         };
         Self {
@@ -371,17 +376,17 @@ impl FittedEstimator {
             as_of,
         };
         let around = self.market.around(&question, scratch);
-        let shown = features::placed(home, position);
+        let row_values = features::placed_row(home, position);
         let mut own = SLOPE_ALONE[home.class as usize] * home.surface_m2.ln();
         let (mut place, mut placed) = (0.0, f64::NAN);
         if let Some(FittedTrees { hedonic, .. }) = &self.trees {
             own = hedonic.own(home);
             if around.is_local() {
-                placed = Hedonic::placed(&shown, &hedonic.place);
+                placed = Hedonic::placed(&row_values, &hedonic.place);
                 place = Hedonic::place(home, placed, own);
             }
         }
-        let row = features::all(&shown, &around, placed);
+        let row = features::residual_row(&row_values, &around, placed);
         let mut level = around.fallback_level;
         if around.is_local() {
             level = around.level + place;
@@ -424,18 +429,18 @@ impl FittedEstimator {
             add(Topic::Location, around.fallback_level - around.country);
         }
         if let Some(FittedTrees { hedonic, residual }) = &self.trees {
-            let own = hedonic.own.attribute(&features::own(home));
-            typical += own[OWN.len()];
-            for ((topic, _), term) in OWN.iter().zip(own) {
+            let own = hedonic.own.attribute(&features::own_row(home));
+            typical += own[OWN_FEATURES.len()];
+            for ((topic, _), term) in OWN_FEATURES.iter().zip(own) {
                 add(*topic, term);
             }
             if around.is_local() {
                 // The interaction of a home's features with its place counts as location.
                 add(Topic::Location, valued.place);
                 let residual = residual.attribute(&valued.row);
-                typical += residual[ALL];
-                for (feature, term) in residual[..ALL].iter().enumerate() {
-                    add(features::any_feature(feature).0, *term);
+                typical += residual[RESIDUAL_FEATURES];
+                for (feature, term) in residual[..RESIDUAL_FEATURES].iter().enumerate() {
+                    add(features::residual_feature(feature).0, *term);
                 }
             }
         }

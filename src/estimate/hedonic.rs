@@ -35,7 +35,7 @@ pub(super) struct Hedonic {
 impl Hedonic {
     /// Returns the log price that a home's own features explain.
     pub fn own(&self, home: &OwnFeatures) -> f64 {
-        surface_term(home) + self.own.predict(&features::own(home))
+        surface_term(home) + self.own.predict(&features::own_row(home))
     }
 
     /// Returns the mean prediction of the given trees of place for a row: log price above the level of the country,
@@ -51,12 +51,12 @@ impl Hedonic {
     }
 
     /// Computes the residuals of sales, each with the trees of place that were grown without its fold.
-    pub fn left(&self, sales: &SaleColumns) -> SaleResiduals {
+    pub fn residuals(&self, sales: &SaleColumns) -> SaleResiduals {
         let left = (0..sales.len()).into_par_iter().map(|row| {
             let home = own_features_of(sales, row);
             let fold = fold(&sales.id[row]);
             let own = self.own(&home);
-            let shown = features::placed(&home, sales.position[row]);
+            let shown = features::placed_row(&home, sales.position[row]);
             let placed = Self::placed(&shown, &self.place[fold..=fold]);
             let place = Self::place(&home, placed, own);
             let left = sales.price[row].ln() - own;

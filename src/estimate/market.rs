@@ -198,7 +198,7 @@ impl WeightedMean {
     }
 
     /// Combines this mean with a wider level that has the weight of `prior` sales.
-    fn over(self, wider: f64, prior: f64) -> f64 {
+    fn shrunk_towards(self, wider: f64, prior: f64) -> f64 {
         (self.sum + prior * wider) / (self.weight + prior)
     }
 }
@@ -269,7 +269,7 @@ impl Market {
         self.levels[class as usize].first_day()
     }
 
-    /// Returns whether a position is in an inhabited area. Instead of an outline of the country, this uses sales: a
+    /// Returns whether a position is in an inhabited area, judged by sales instead of an outline of the country. A
     /// position is taken to be at sea or abroad if no home was sold within a kilometre and the nearest sales are all on
     /// one side.
     fn is_inhabited_area(&self, question: &MarketQuery, found: &[Neighbour]) -> bool {
@@ -352,7 +352,7 @@ impl Market {
         let over = |level: PriceLevel, wider: f64, prior: f64| {
             let mut mean = WeightedMean::default();
             mean.add(level.weight, now(level));
-            mean.over(wider, prior)
+            mean.shrunk_towards(wider, prior)
         };
         around.country = now(country);
         around.fallback_level = around.country;
@@ -455,12 +455,12 @@ impl Market {
         let variance = surface_squares.value() - of_surface.value().powi(2);
         let covariance = products.value() - of_surface.value() * wide.value();
         around.slope = covariance * wide.weight / (variance.max(0.0) * wide.weight + SLOPE_PRIOR);
-        let mut gap = wide.over(0.0, NEAR_PRIORS[0]);
-        gap = narrow.over(gap, NEAR_PRIORS[1]);
+        let mut gap = wide.shrunk_towards(0.0, NEAR_PRIORS[0]);
+        gap = narrow.shrunk_towards(gap, NEAR_PRIORS[1]);
         if same.weight > 0.0 {
             around.same_place = cells + same.value();
             around.same_place_weight = same.weight;
-            gap = same.over(gap, NEAR_PRIORS[2]);
+            gap = same.shrunk_towards(gap, NEAR_PRIORS[2]);
         }
         around.level = cells + gap;
     }

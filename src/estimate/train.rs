@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::boosting::{BoostedTrees, Direction, TrainingMatrix, TreeSettings};
 use super::clean::{self, Funnel};
-use super::features::ALL;
+use super::features::RESIDUAL_FEATURES;
 use super::features::own_features_of;
 use super::fit::{self, FittedEstimator, RawValuation, Scratch, hash_unit};
 use super::home::HomeClass;
@@ -104,7 +104,7 @@ pub fn train(
         longest_days: fit::horizon_max_days(span),
         lead: fit::lead_day(first, span),
     };
-    let calibrated = first_fit.over(sales.clone(), last + 1);
+    let calibrated = first_fit.with_sales(sales.clone(), last + 1);
     let held_out_errors = held_out_errors(&calibrated, &later, horizons);
     let as_of = AsOf::known(last, last + 1);
     let deviations =
@@ -253,7 +253,7 @@ fn widths(held_out_errors: &[&HeldOutError]) -> Result<BoostedTrees, Error> {
         rate: WIDTH_RATE,
         leaf_min: WIDTH_LEAF_MIN,
         extra_trees: false,
-        directions: vec![Direction::Free; ALL],
+        directions: vec![Direction::Free; RESIDUAL_FEATURES],
         seed: 3,
     };
     BoostedTrees::grow(matrix, &settings)

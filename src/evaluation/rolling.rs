@@ -1,5 +1,5 @@
 //! Evaluates estimates from rolling origins: the estimator is trained on the sales before each of several days and
-//! judged on the twelve months after it, which gives the errors by time since the last known sale.
+//! tested on the twelve months after it. This gives the errors by time since the last known sale.
 //!
 //! A single test year is only one sample of how a market can move in a year. Each origin costs one training.
 

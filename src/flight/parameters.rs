@@ -1,8 +1,8 @@
 //! The parameters of a prepared statement, as clients send them: one row, in Arrow messages.
 //!
 //! The decoder of the Arrow library trusts these messages. A compressed buffer announces its length, which is allocated
-//! before a byte is decompressed; a header of a few kilobytes can refer to one text a million times; and mismatched
-//! types make the decoder panic. So every message is checked before it is decoded: clients send parameters
+//! before a byte is decompressed. A header of a few kilobytes can refer to one text a million times. Mismatched types
+//! make the decoder panic. Therefore every message is checked before it is decoded: clients send parameters
 //! uncompressed, and parameters are few and short.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! Areas: polygons drawn on a map, with tests whether they contain a position or meet a box.
 //!
 //! An area is a GeoJSON Polygon or MultiPolygon. Its edges are straight in longitude and latitude. A position is in the
-//! area if it is in one of its polygons and in none of the polygon's holes; a position on a border, even that of a
+//! area if it is in one of its polygons and in none of the polygon's holes. A position on a border, even that of a
 //! hole, is in the area. The test is exact: the side of an edge is decided with robust predicates, as `geo` does.
 //!
 //! Edges are sorted into bands of latitude, so that a test looks only at the edges near the latitude of the position.

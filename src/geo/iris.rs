@@ -1,6 +1,7 @@
 //! Finds the IRIS (statistical quarter of INSEE) of a position. Contours come from GeoJSON files, plain or gzip.
 //!
-//! Uses an R-tree over the bounding boxes of the polygons, then point in polygon: about a microsecond per position.
+//! An R-tree over the bounding boxes finds the polygons that may contain a position, and each is then tested. A lookup
+//! takes about a microsecond.
 
 use std::io::Read;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub enum Error {
     Malformed {
         /// Path of the file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
 }
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_file_that_becomes_endless_is_refused_by_name() {
+    fn a_decompression_bomb_is_refused_with_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("iris.geojson.gz");
         let file = std::fs::File::create(&path).unwrap();

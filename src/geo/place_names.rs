@@ -109,7 +109,7 @@ fn arrondissement(folded: &str) -> Option<String> {
         .unwrap_or(rest);
     let number: String = rest.split_whitespace().collect();
     let is_ordinal = |end: &str| matches!(end, "" | "e" | "er" | "eme" | "ieme" | "me" | "nd");
-    let digits = number.trim_end_matches(|sign: char| sign.is_alphabetic());
+    let digits = number.trim_end_matches(|character: char| character.is_alphabetic());
     let value: usize = if digits.is_empty() {
         let of_roman = ROMAN.iter().position(|roman| {
             let end = number.strip_prefix(roman);
@@ -152,7 +152,7 @@ pub(crate) fn city_of(folded: &str) -> &str {
 pub(crate) fn town_of(name: &str) -> String {
     let folded = fold(name);
     let is_postal_code =
-        |word: &&str| word.len() == 5 && word.bytes().all(|sign| sign.is_ascii_digit());
+        |word: &&str| word.len() == 5 && word.bytes().all(|byte| byte.is_ascii_digit());
     let words = folded.split(' ').filter(|word| !is_postal_code(word));
     let town = words.collect::<Vec<_>>().join(" ");
     match arrondissement(&town) {
@@ -164,12 +164,12 @@ pub(crate) fn town_of(name: &str) -> String {
 /// Normalises a name: no case, accents, hyphens or `cedex`; `st` and `ste` are written out.
 pub(crate) fn fold(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
-    for sign in name.chars() {
-        match sign {
-            _ if sign.is_ascii_alphanumeric() => plain.push(sign.to_ascii_lowercase()),
-            _ if sign.is_ascii() => plain.push(' '),
+    for character in name.chars() {
+        match character {
+            _ if character.is_ascii_alphanumeric() => plain.push(character.to_ascii_lowercase()),
+            _ if character.is_ascii() => plain.push(' '),
             'œ' | 'Œ' => plain.push_str("oe"),
-            _ => plain.extend(letters(sign)),
+            _ => plain.extend(letters(character)),
         }
     }
     let mut folded = String::with_capacity(plain.len());
@@ -189,8 +189,8 @@ pub(crate) fn fold(name: &str) -> String {
 }
 
 /// Returns the letters of a character without accents; a blank for a character that is neither a letter nor a digit.
-fn letters(sign: char) -> impl Iterator<Item = char> {
-    std::iter::once(sign)
+fn letters(character: char) -> impl Iterator<Item = char> {
+    std::iter::once(character)
         .nfd()
         .filter(|part| !is_combining_mark(*part))
         .flat_map(char::to_lowercase)

@@ -61,7 +61,7 @@ impl ReferenceSystem {
             return Ok(Self::Degrees);
         }
         let digits = name
-            .trim_end_matches(|sign: char| sign.is_ascii_digit())
+            .trim_end_matches(|character: char| character.is_ascii_digit())
             .len();
         match name[digits..].parse() {
             Ok(code) if name.to_ascii_uppercase().contains("EPSG") => Self::of_epsg(code),

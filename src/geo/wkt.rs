@@ -46,8 +46,8 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes a character if it comes next.
-    fn takes(&mut self, sign: char) -> bool {
-        match self.rest.trim_start().strip_prefix(sign) {
+    fn take_if_next(&mut self, character: char) -> bool {
+        match self.rest.trim_start().strip_prefix(character) {
             Some(rest) => {
                 self.rest = rest;
                 true
@@ -56,18 +56,18 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn expect(&mut self, sign: char) -> Result<(), String> {
-        if self.takes(sign) {
+    fn expect(&mut self, character: char) -> Result<(), String> {
+        if self.take_if_next(character) {
             Ok(())
         } else {
-            Err(self.fault(&format!("{sign:?}")))
+            Err(self.fault(&format!("{character:?}")))
         }
     }
 
     fn word(&mut self) -> &'t str {
         let rest = self.rest.trim_start();
         let end = rest
-            .find(|sign: char| !sign.is_ascii_alphabetic())
+            .find(|character: char| !character.is_ascii_alphabetic())
             .unwrap_or(rest.len());
         let (word, rest) = rest.split_at(end);
         self.rest = rest;
@@ -87,7 +87,9 @@ impl<'t> Reader<'t> {
     fn number(&mut self) -> Option<f64> {
         let rest = self.rest.trim_start();
         let end = rest
-            .find(|sign: char| sign.is_whitespace() || matches!(sign, ',' | '(' | ')'))
+            .find(|character: char| {
+                character.is_whitespace() || matches!(character, ',' | '(' | ')')
+            })
             .unwrap_or(rest.len());
         let (number, after) = rest.split_at(end);
         let number = number
@@ -119,7 +121,7 @@ impl<'t> Reader<'t> {
         let mut items = Vec::new();
         loop {
             items.push(item(self)?);
-            if !self.takes(',') {
+            if !self.take_if_next(',') {
                 break;
             }
         }
@@ -153,7 +155,7 @@ impl<'t> Reader<'t> {
             "POLYGON" => self.polygon()?.map(Geometry::from),
             "MULTIPOINT" => {
                 let points = self.list(&mut |reader| {
-                    let has_parentheses = reader.takes('(');
+                    let has_parentheses = reader.take_if_next('(');
                     let position = reader.position()?;
                     if has_parentheses {
                         reader.expect(')')?;

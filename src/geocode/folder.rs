@@ -66,7 +66,7 @@ pub enum Error {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// A segment cannot be read.

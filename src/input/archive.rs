@@ -38,7 +38,7 @@ pub(crate) enum Workbook {
     Xls,
 }
 
-/// What an archive is.
+/// The kind of an archive.
 pub(crate) enum Archive {
     /// A workbook.
     Spreadsheet(Workbook),

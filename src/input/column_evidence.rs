@@ -1,4 +1,4 @@
-//! What the cells of a column of delimited text have in common, from which its type follows.
+//! Common properties of the cells of a column of delimited text, which determine its type.
 //!
 //! Codes stay text: columns named like codes, and columns in which a number starts with a zero or has more digits than
 //! fit an integer. A column whose numbers can be read in two ways is read with the decimal mark of the other columns.
@@ -24,7 +24,7 @@ const CODE_WORDS: [&str; 28] = [
     "department", "tel", "telephone", "codepostal", "codeinsee", "codecommune", "postalcode",
     "inseecode", "depcom", "codgeo",
 ];
-/// What some programs add to a code that they hold as a number.
+/// The suffix that some programs add to a code that they store as a number.
 const CODE_DECIMALS: &str = ".0";
 const MILLISECOND_NANOS: i64 = 1_000_000;
 
@@ -69,7 +69,7 @@ pub(crate) enum ColumnKind {
     Text,
 }
 
-/// What the cells of a column have in common.
+/// Common properties of the cells of a column.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnEvidence {
     pub(crate) is_code: bool,
@@ -90,7 +90,7 @@ pub(crate) struct ColumnEvidence {
     /// Whether there is a cell whose lone point can be read in two ways.
     has_ambiguous_point: bool,
     pub(crate) decimals: DecimalEvidence,
-    /// What a lone separator means in the other columns.
+    /// Meaning of a lone separator, from the other columns.
     pub(crate) of_file: LoneSeparator,
 }
 
@@ -252,14 +252,14 @@ fn whole_code(cell: &str) -> Option<&str> {
 fn words(name: &str) -> Vec<String> {
     let mut spaced = String::with_capacity(name.len());
     let mut is_after_small = false;
-    for sign in name.chars() {
-        if !sign.is_alphanumeric() || is_after_small && sign.is_uppercase() {
+    for character in name.chars() {
+        if !character.is_alphanumeric() || is_after_small && character.is_uppercase() {
             spaced.push(' ');
         }
-        if sign.is_alphanumeric() {
-            spaced.extend(sign.to_lowercase());
+        if character.is_alphanumeric() {
+            spaced.extend(character.to_lowercase());
         }
-        is_after_small = sign.is_lowercase();
+        is_after_small = character.is_lowercase();
     }
     let words = spaced.split_whitespace();
     words.map(|word| word.replace('é', "e")).collect()

@@ -88,12 +88,14 @@ fn without_time(cell: &str) -> &str {
 
 /// Splits a day into its three parts, which the same sign separates.
 fn parts(date: &str) -> Option<[&str; 3]> {
-    let separator = date.chars().find(|sign| !sign.is_alphanumeric())?;
+    let separator = date
+        .chars()
+        .find(|character| !character.is_alphanumeric())?;
     if !matches!(separator, '/' | '-' | '.') && !separator.is_whitespace() {
         return None;
     }
-    let mut parts = date.splitn(3, |sign: char| {
-        sign == separator || separator.is_whitespace() && sign.is_whitespace()
+    let mut parts = date.splitn(3, |character: char| {
+        character == separator || separator.is_whitespace() && character.is_whitespace()
     });
     let [first, second, third] = [parts.next()?, parts.next()?, parts.next()?].map(str::trim);
     // `1er janvier`
@@ -106,7 +108,7 @@ fn parts(date: &str) -> Option<[&str; 3]> {
 /// Returns the number of a month from its name: `décembre`, `déc.`, `Dec`.
 fn month_of(name: &str) -> Option<usize> {
     let mut plain = name.trim_end_matches('.').to_lowercase();
-    if plain.chars().all(|sign| sign.is_ascii_digit()) {
+    if plain.chars().all(|character| character.is_ascii_digit()) {
         return None;
     }
     plain = plain.replace(['é', 'è'], "e").replace('û', "u");

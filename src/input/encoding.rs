@@ -107,8 +107,8 @@ fn has_latin_9_sign(text: &[u8]) -> bool {
 
 /// Returns whether a text has a letter that only UTF-8 explains: Latin, or a usual sign.
 fn has_latin_letters(text: &str) -> bool {
-    text.chars().any(|sign| {
-        matches!(sign, '\u{a0}'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{26ff}')
+    text.chars().any(|character| {
+        matches!(character, '\u{a0}'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{26ff}')
     })
 }
 

@@ -1,4 +1,4 @@
-//! Why a file cannot be opened.
+//! Errors of opening a file.
 
 use std::io;
 

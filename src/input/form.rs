@@ -35,7 +35,7 @@ pub struct FileForm {
     /// Bytes of a UTF-8 text that are not UTF-8 and were read as Windows-1252.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub other_bytes: u64,
-    /// What was not read, in words: `sheet 2023 is not read`.
+    /// Notes on parts that were not read: `sheet 2023 is not read`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

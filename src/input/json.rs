@@ -123,7 +123,7 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
         lines.extend(
             item.get()
                 .chars()
-                .filter(|sign| !matches!(sign, '\n' | '\r')),
+                .filter(|character| !matches!(character, '\n' | '\r')),
         );
         lines.push('\n');
     }

@@ -3,7 +3,7 @@
 use memchr::memmem;
 use toise_base::delimiter::DELIMITERS;
 
-/// What the first bytes of a source are.
+/// The kind of a source by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Magic {
     /// gzip.
@@ -56,7 +56,7 @@ const BYTE_ORDER_MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]
 const HTML_TABLE: &[u8] = b"<table";
 /// Beginnings of HTML pages, in lower case.
 const HTML: [&[u8]; 2] = [b"<!doctype html", b"<html"];
-/// What may stand before the first element: a comment, and the declaration of XML.
+/// Beginnings that may precede the first element: a comment, and the declaration of XML.
 const PROLOG: [(&[u8], &[u8]); 2] = [(b"<!--", b"-->"), (b"<?xml", b"?>")];
 
 impl Magic {

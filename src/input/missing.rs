@@ -130,7 +130,7 @@ impl MissingCounts {
     }
 
     /// Returns the markers that were found, with their counts.
-    pub fn met(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
+    pub fn found(&self) -> impl Iterator<Item = (&'static str, u32)> + '_ {
         let added = ADDED.get().into_iter().flatten().map(String::as_str);
         let counts = TEXTS.into_iter().chain(added).zip(self.0);
         counts.filter(|(_, count)| *count > 0)

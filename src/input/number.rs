@@ -6,7 +6,7 @@
 use crate::day::{is_month_first, month_first_reason};
 use crate::form::FileForm;
 
-/// What a lone separator followed by exactly three digits means: `1.200`, `245,000`.
+/// Meaning of a lone separator followed by exactly three digits: `1.200`, `245,000`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoneSeparator {
     /// Decimals, as in CSV files of programs.
@@ -39,8 +39,8 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     // Number of digits since the last blank; there must be three.
     let mut group: Option<usize> = None;
     let mut text = String::with_capacity(cell.len());
-    for sign in cell.chars() {
-        match sign {
+    for character in cell.chars() {
+        match character {
             ' ' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '\'' | '\u{2019}' => {
                 let follows_digit = text.ends_with(|before: char| before.is_ascii_digit());
                 if !follows_digit || last.is_some() || group.is_some_and(|digits| digits != 3) {
@@ -64,10 +64,10 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
             '-' | '+' | 'e' | 'E' => {}
             _ => return None,
         }
-        if matches!(sign, ',' | '.') {
-            last = Some((sign, text.len()));
+        if matches!(character, ',' | '.') {
+            last = Some((character, text.len()));
         }
-        text.push(sign);
+        text.push(character);
     }
     if digits == 0 || group.is_some_and(|digits| digits != 3) {
         return None;
@@ -105,11 +105,11 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
         }
     }
     let mut plain = String::with_capacity(text.len());
-    for (place, sign) in text.char_indices() {
-        match sign {
+    for (place, character) in text.char_indices() {
+        match character {
             ',' | '.' if decimal.is_some() && place == at => plain.push('.'),
             ',' | '.' => {}
-            sign => plain.push(sign),
+            character => plain.push(character),
         }
     }
     Some(plain)
@@ -148,7 +148,8 @@ impl DecimalEvidence {
             .bytes()
             .take_while(u8::is_ascii_digit)
             .count();
-        let is_number = before.is_empty() || before.starts_with(|sign: char| sign.is_ascii_digit());
+        let is_number =
+            before.is_empty() || before.starts_with(|character: char| character.is_ascii_digit());
         if !is_number || digits == 0 {
             return;
         }

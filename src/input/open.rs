@@ -27,7 +27,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// Why a format that takes too much memory is refused.
 const NOT_FROM_STRANGERS: &str = "this is Parquet, Arrow, XLS or XLSB: send CSV, XLSX or ODS";
 
-/// What happens to the text of a source.
+/// The conversion of the text of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum TextConversion {
     /// Converted to UTF-8; the encoding is detected.

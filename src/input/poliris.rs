@@ -201,7 +201,7 @@ impl FeedText {
         let kind = cells.nth(1).unwrap_or_default();
         self.separators >= SEPARATORS_BEFORE_TEXT
             && !first.is_empty()
-            && !first.contains(|sign: char| sign == '"' || sign.is_whitespace())
+            && !first.contains(|character: char| character == '"' || character.is_whitespace())
             && kind.starts_with(char::is_alphabetic)
     }
 }
@@ -310,8 +310,8 @@ impl<R: BufRead> FeedReader<R> {
         Ok(COLUMNS.iter().map(|(_, name)| (*name).to_owned()).collect())
     }
 
-    /// Reads the next advert. A text with a line break goes on over several lines: an advert ends where it is complete,
-    /// or the next line is of the same agency, and that line begins like an advert.
+    /// Reads the next advert. A text with a line break spans several lines. An advert ends if the next line begins like
+    /// an advert, and the advert is complete or the next line is of the same agency.
     ///
     /// # Errors
     /// The advert is too long, or the last one and cut off.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::number::{self, LoneSeparator};
 
-/// What the numbers of a column measure.
+/// The quantity that the numbers of a column measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// Amounts of money.
@@ -51,7 +51,7 @@ pub fn plain(
     kind: NumberKind,
     lone: LoneSeparator,
 ) -> Result<Cow<'_, str>, TwoReadings> {
-    let is_plain = |sign: char| sign.is_ascii_digit() || matches!(sign, '-' | '+');
+    let is_plain = |character: char| character.is_ascii_digit() || matches!(character, '-' | '+');
     if matches!(kind, NumberKind::Degrees | NumberKind::Day) || cell.chars().all(is_plain) {
         return Ok(Cow::Borrowed(cell));
     }
@@ -107,7 +107,7 @@ const OTHER_CURRENCIES: [&str; 13] = [
 /// Returns whether a cell of a column of currencies names one other than the euro: `CHF`, `$`, `francs`.
 pub fn is_other_currency(cell: &str) -> bool {
     let lower = cell.trim().to_lowercase();
-    let is_code = lower.len() == 3 && lower.bytes().all(|sign| sign.is_ascii_lowercase());
+    let is_code = lower.len() == 3 && lower.bytes().all(|byte| byte.is_ascii_lowercase());
     is_code && lower != "eur" || OTHER_CURRENCIES.contains(&lower.as_str())
 }
 
@@ -122,7 +122,7 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
         .iter()
         .find_map(|word| lower.strip_suffix(word))
         .map_or(lower.as_str(), trimmed);
-    if text.ends_with(|sign: char| sign.is_ascii_digit()) && !text.ends_with("m2") {
+    if text.ends_with(|character: char| character.is_ascii_digit()) && !text.ends_with("m2") {
         let usual = if text.contains(',') {
             LoneSeparator::Unknown
         } else {
@@ -134,10 +134,12 @@ pub fn square_metres(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     let mut area = 0.0;
     let mut smallest = f64::INFINITY;
     while !rest.is_empty() {
-        let end = rest.find(|sign: char| sign.is_alphabetic())?;
+        let end = rest.find(|character: char| character.is_alphabetic())?;
         let (amount, after) = rest.split_at(end);
         let unit_end = after
-            .find(|sign: char| !sign.is_alphabetic() && !matches!(sign, '2' | '²' | '.'))
+            .find(|character: char| {
+                !character.is_alphabetic() && !matches!(character, '2' | '²' | '.')
+            })
             .unwrap_or(after.len());
         let (unit, after) = after.split_at(unit_end);
         let factor = match unit.trim_end_matches('.') {
@@ -184,7 +186,7 @@ fn without_note(cell: &str) -> &str {
 
 /// Removes blanks of all kinds from both ends.
 fn trimmed(text: &str) -> &str {
-    text.trim_matches(|sign: char| sign.is_whitespace() || sign == '\u{202f}')
+    text.trim_matches(|character: char| character.is_whitespace() || character == '\u{202f}')
 }
 
 #[cfg(test)]

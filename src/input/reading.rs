@@ -114,7 +114,7 @@ pub struct FileReading {
 impl FileReading {
     /// Counts the markers for missing values in a part of the file.
     pub fn add_missing(&mut self, counts: &MissingCounts) {
-        for (text, count) in counts.met() {
+        for (text, count) in counts.found() {
             *self.missing_texts.entry(text.to_owned()).or_default() += u64::from(count);
         }
     }

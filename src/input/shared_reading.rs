@@ -26,7 +26,7 @@ pub struct SharedReading {
     rows: Arc<Mutex<RowsRead>>,
 }
 
-/// What was found in the rows read so far.
+/// Findings in the rows read so far.
 #[derive(Default)]
 struct RowsRead {
     rows: u64,

@@ -33,7 +33,7 @@ pub(crate) struct Sheets {
     pub csv: SheetText,
     /// The rows of the sheets at which the lines of `csv` begin.
     pub lines: SheetLines,
-    /// What is not read, in sentences.
+    /// Notes on parts that are not read.
     pub notes: Vec<String>,
 }
 

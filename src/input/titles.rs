@@ -1,4 +1,4 @@
-//! Finds the header of a table below lines that are none of it: titles, and names of groups of columns.
+//! Finds the header of a table below lines that precede it: titles, and names of groups of columns.
 //!
 //! [`title_bytes`] judges the first records of a text. The rows of a sheet are judged alike while they are written
 //! (`sheet_table.rs`), because their header bounds the width of the table.
@@ -117,8 +117,8 @@ pub(crate) fn has_split_header(text: &[u8], delimiter: u8) -> bool {
         && columns.skip(1).any(|column| !names(&first, column))
 }
 
-/// Returns whether the cells of a record are the names of columns below a record of groups, of which `groups` cells have
-/// text: they are texts without a gap, and a group has two columns or more on average.
+/// Returns whether the cells of a record are names of columns, below a record of group names with `groups` non-empty
+/// cells. They are if all are texts without a gap, and a group has two columns or more on average.
 pub(crate) fn are_names<'c>(cells: impl Iterator<Item = &'c [u8]>, groups: usize) -> bool {
     let (mut names, mut has_gap) = (0, false);
     for cell in cells {

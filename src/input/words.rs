@@ -10,7 +10,7 @@ pub const NO: [&str; 10] = [
 pub const ENERGY_CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 /// Reason for leaving out a cell of a diagnostic without a class; see [`energy_class`].
 pub const WITHOUT_ENERGY_CLASS: &str = "diagnostic without a class";
-/// What a diagnostic without a class has in its place, in lower case.
+/// The word in place of a diagnostic's class if it has none, in lower case.
 const NO_ENERGY_CLASS: &str = "vierge";
 /// Beginnings of the ground floor, in lower case.
 const GROUND: [&str; 5] = ["rdc", "rez", "ground", "r.d.c", "rch"];
@@ -168,7 +168,7 @@ pub fn storey(cell: &str) -> Option<i64> {
     let digits = cell.trim_start_matches('-');
     let digits = digits.len()
         - digits
-            .trim_start_matches(|sign: char| sign.is_ascii_digit())
+            .trim_start_matches(|character: char| character.is_ascii_digit())
             .len();
     let begin = cell.len() - cell.trim_start_matches('-').len();
     let (number, rest) = cell.split_at(begin + digits);
@@ -199,7 +199,7 @@ pub fn names_class(cell: &str) -> bool {
 /// `UNE MAISON`. `None` for a town such as `Bar-le-Duc`.
 fn first_word(cell: &str) -> Option<String> {
     let cell = cell.trim().to_lowercase();
-    let mut words = cell.split(|sign: char| !sign.is_alphanumeric());
+    let mut words = cell.split(|character: char| !character.is_alphanumeric());
     let first = words.next()?;
     let others: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     if first == BAR && is_town_of_bar(others.iter().copied()) {
@@ -299,9 +299,10 @@ pub fn energy_class(cell: &str) -> Option<&'static str> {
     }
     let (letter, score) = cell.split_at_checked(1)?;
     let score = score.trim_start();
-    let begins_with_digit = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit());
+    let begins_with_digit =
+        |text: &str| text.starts_with(|character: char| character.is_ascii_digit());
     let inner = score.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
-    let is_letter = letter.starts_with(|sign: char| sign.is_ascii_alphabetic());
+    let is_letter = letter.starts_with(|character: char| character.is_ascii_alphabetic());
     if !is_letter || !(score.is_empty() || inner.is_some_and(begins_with_digit)) {
         return None;
     }

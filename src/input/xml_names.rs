@@ -1,5 +1,6 @@
-//! What the names of elements and attributes say about adverts, for choosing the records of an XML document. The names
-//! of columns that mappings know are in the contract, which this crate cannot use; these words only rank elements.
+//! Words in names of elements and attributes that indicate adverts, for choosing the records of an XML document. The
+//! names of columns that mappings know are in the contract, which this crate cannot use; these words only rank
+//! elements.
 
 /// A price or rent.
 pub(super) const PRICE: u16 = 1;
@@ -53,7 +54,7 @@ pub(super) fn meaning(name: &str) -> u16 {
             found |= meaning;
         }
     }
-    for word in name.split(|sign: char| !sign.is_alphanumeric()) {
+    for word in name.split(|character: char| !character.is_alphanumeric()) {
         for (meaning, words) in WORDS {
             if words.split_ascii_whitespace().any(|known| known == word) {
                 found |= meaning;
@@ -75,12 +76,12 @@ pub(super) fn is_among(name: &str, names: &str) -> bool {
 fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let mut was_lower = false;
-    for sign in name.chars() {
-        if sign.is_uppercase() && was_lower {
+    for character in name.chars() {
+        if character.is_uppercase() && was_lower {
             plain.push('_');
         }
-        was_lower = sign.is_lowercase();
-        plain.extend(sign.to_lowercase().map(|sign| match sign {
+        was_lower = character.is_lowercase();
+        plain.extend(character.to_lowercase().map(|character| match character {
             'à' | 'â' => 'a',
             'é' | 'è' | 'ê' | 'ë' => 'e',
             'î' | 'ï' => 'i',

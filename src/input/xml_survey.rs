@@ -54,7 +54,7 @@ pub(super) struct FoundRecords {
     pub(super) paths: HashSet<Vec<String>>,
     /// The paths as a mapping names them.
     pub(super) names: String,
-    /// What is not read: elements outside the records, with their number. Empty if there are none.
+    /// Elements outside the records, which are not read, with their number. Empty if there are none.
     pub(super) not_read: String,
 }
 
@@ -441,9 +441,9 @@ mod tests {
             "<photos><photo url='a' id='1' type='x'/><photo url='b' id='2' type='x'/></photos>";
         let one = format!("<annonces><annonce>{ADVERT}{photos}</annonce></annonces>");
         assert_eq!(names(&one), "annonce");
-        let beside =
+        let other_elements =
             "<x><y><ref/><prix/><cp/><photo url='a' ref='1'/><photo url='b' ref='2'/></y></x>";
-        assert_eq!(names(beside), "y");
+        assert_eq!(names(other_elements), "y");
         for adverts in 1..3 {
             let annonces = format!("<annonce>{ADVERT}</annonce>").repeat(adverts);
             let agence = format!(

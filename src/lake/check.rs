@@ -51,7 +51,7 @@ pub struct TableCheck {
 pub struct Damage {
     /// Path of the file.
     pub file: String,
-    /// What is wrong with it.
+    /// The fault, for the message.
     pub reason: String,
 }
 

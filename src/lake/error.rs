@@ -22,7 +22,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// A table was described with a column that it does not have.

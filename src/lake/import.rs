@@ -3,15 +3,15 @@
 //!
 //! If two rows have the same id, the one with the later day in the table's version column wins. If the days are equal,
 //! the row with more filled columns wins, then the row pushed later. In a table without a `record` column, filled
-//! columns do not count. A row made from fewer source rows than the existing one never replaces it: its file lacks rows,
-//! and values computed without them are wrong. A row equal to the existing one changes nothing. An official edition wins
-//! over existing rows regardless of all this, and existing rows that it does not contain are removed from the slices it
-//! covers.
+//! columns do not count. A row made from fewer source rows than the existing one never replaces it: its file lacks
+//! rows, and values computed without them are wrong. A row equal to the existing one changes nothing. An official
+//! edition always wins over existing rows, and existing rows that it does not contain are removed from the slices that
+//! it covers.
 //!
-//! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size, so
-//! a table of n rows has about log2(n) runs however small the imports, and each row is rewritten about log2(n) times in
-//! total. Memory: the sort buffers and, per row of the import, 64 bytes: an `IdEntry`, and the content digest and the
-//! versions for the sort; then the whole id index of one data file at a time, and 8 bytes per row that is rewritten.
+//! Published files form sorted runs. A new run absorbs the preceding runs while each is no more than twice its size. A
+//! table of n rows therefore has about log2(n) runs, even after many small imports, and each row is rewritten about
+//! log2(n) times in total. Memory: the sort buffers; 64 bytes per row of the import (an `IdEntry`, the content digest
+//! and the versions for the sort); the id index of one data file at a time; and 8 bytes per row that is rewritten.
 //!
 //! Each row keeps the number of the version that added it and of the version that gave it its content ([`id_index`]).
 //! An unchanged row keeps both when it is rewritten.

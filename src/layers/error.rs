@@ -24,7 +24,7 @@ pub enum Error {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The fault, and how to repair it.
         reason: String,
     },
     /// A stored layer is damaged.
@@ -32,7 +32,7 @@ pub enum Error {
     Damaged {
         /// Name of the layer.
         name: String,
-        /// What does not match.
+        /// The difference.
         reason: String,
     },
     /// There is no layer of this name.

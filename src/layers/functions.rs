@@ -25,9 +25,9 @@ static NEAREST: LazyLock<Fields> = LazyLock::new(|| {
 
 /// Returns the functions over the layers of a data folder.
 pub fn scalar_functions(layers: &Layers) -> Vec<ScalarUDF> {
-    let function = |asks| {
+    let function = |relation| {
         ScalarUDF::from(LayerFunction {
-            asks,
+            relation,
             layers: layers.clone(),
             signature: Signature::user_defined(Volatility::Stable),
         })
@@ -37,7 +37,7 @@ pub fn scalar_functions(layers: &Layers) -> Vec<ScalarUDF> {
         .into()
 }
 
-/// What a function computes from a layer and a position.
+/// The relation of a position to a layer that a function computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Relation {
     Within,
@@ -47,14 +47,14 @@ enum Relation {
 
 #[derive(Debug)]
 struct LayerFunction {
-    asks: Relation,
+    relation: Relation,
     layers: Layers,
     signature: Signature,
 }
 
 impl PartialEq for LayerFunction {
     fn eq(&self, other: &Self) -> bool {
-        self.asks == other.asks && self.layers.data() == other.layers.data()
+        self.relation == other.relation && self.layers.data() == other.layers.data()
     }
 }
 
@@ -62,16 +62,16 @@ impl Eq for LayerFunction {}
 
 impl Hash for LayerFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.asks.hash(state);
+        self.relation.hash(state);
     }
 }
 
 impl LayerFunction {
-    /// Calls `ask` with the layer and position of each row; a row with a null argument gives `None`.
+    /// Calls `compute` with the layer and position of each row; a row with a null argument gives `None`.
     fn rows<T>(
         &self,
         arguments: &[ArrayRef],
-        ask: impl Fn(&LayerIndex, f64, f64) -> T,
+        compute: impl Fn(&LayerIndex, f64, f64) -> T,
     ) -> Result<Vec<Option<T>>> {
         let [lon, lat] = [0, 1].map(|at| arguments[at].as_primitive::<Float64Type>());
         let names = arguments[2].as_string::<i32>();
@@ -90,7 +90,7 @@ impl LayerFunction {
                     &open.insert((name, index)).1
                 }
             };
-            answers.push(Some(ask(index, lat.value(row), lon.value(row))));
+            answers.push(Some(compute(index, lat.value(row), lon.value(row))));
         }
         Ok(answers)
     }
@@ -98,7 +98,7 @@ impl LayerFunction {
 
 impl ScalarUDFImpl for LayerFunction {
     fn name(&self) -> &str {
-        match self.asks {
+        match self.relation {
             Relation::Within => "within",
             Relation::Nearest => "nearest",
             Relation::Distance => "distance_to",
@@ -120,7 +120,7 @@ impl ScalarUDFImpl for LayerFunction {
     }
 
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
-        Ok(match self.asks {
+        Ok(match self.relation {
             Relation::Within => DataType::Boolean,
             Relation::Nearest => DataType::Struct(NEAREST.clone()),
             Relation::Distance => DataType::Float64,
@@ -135,7 +135,7 @@ impl ScalarUDFImpl for LayerFunction {
             arguments.push(cast(&value.to_array(rows)?, &kind)?);
         }
         let nearest = |index: &LayerIndex, lat: f64, lon: f64| index.nearest(lat, lon);
-        let answers: ArrayRef = match self.asks {
+        let answers: ArrayRef = match self.relation {
             Relation::Within => {
                 let inside = self.rows(&arguments, |index, lat, lon| index.contains(lat, lon))?;
                 Arc::new(BooleanArray::from(inside))

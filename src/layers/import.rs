@@ -27,7 +27,7 @@ pub struct ImportOptions {
     pub licence: Option<String>,
     /// Address where the file was published.
     pub source: Option<String>,
-    /// What happens to features whose geometry is not valid.
+    /// The treatment of features whose geometry is not valid.
     pub invalid: InvalidFeatures,
 }
 
@@ -103,7 +103,7 @@ pub fn import(
 
 /// Returns the attributes. Names are in lower case, so that they need no quotation marks in SQL. A name that is taken
 /// or is one of the layer's own columns gets the number of its column as suffix, or the next number that makes it
-/// distinct; an empty name becomes `column_` and that number.
+/// distinct. An empty name becomes `column_` and that number.
 fn columns<'n>(fields: impl Iterator<Item = (&'n str, AttributeKind)>) -> Vec<Attribute> {
     let mut columns: Vec<Attribute> = Vec::new();
     for (place, (name, kind)) in fields.enumerate() {

@@ -111,7 +111,7 @@ pub struct LayerIndex {
     version: String,
 }
 
-/// What is below a node of the tree.
+/// A child of a node of the tree.
 enum Below {
     /// A part, by its index.
     Part(usize),

@@ -44,7 +44,7 @@ impl FromStr for LayerName {
             && text.starts_with(|first: char| first.is_ascii_lowercase())
             && text
                 .bytes()
-                .all(|sign| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == b'_');
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
         if is_name {
             return Ok(Self(text.to_owned()));
         }

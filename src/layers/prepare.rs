@@ -23,7 +23,7 @@ pub(crate) struct Feature {
     pub bbox: [f64; 4],
 }
 
-/// What happens to features whose geometry is not valid.
+/// The treatment of features whose geometry is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidFeatures {
     /// The file is refused.

@@ -10,7 +10,7 @@ use toise_geo::projection::from_degrees;
 pub const CELL_M: f64 = 1_000.0;
 /// Length of the longest code (an IRIS), characters.
 const CODE_CHARS: usize = 9;
-/// Number of symbols in codes: digits, capital letters, and the absence of a symbol.
+/// Number of symbols in codes: digits, capital letters, and a filler after the end of a shorter code.
 const SYMBOLS: u64 = 37;
 /// Bits of one coordinate of a cell; coordinates count cells.
 const COORDINATE_BITS: u32 = 16;
@@ -25,7 +25,7 @@ const PROJECTIONS: [(&str, u32); 6] = [
 ];
 
 toise_base::named! {
-    /// Kind of place that a row of the report is about.
+    /// Kind of place of a row in the report.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Level {
         /// A department.
@@ -39,7 +39,7 @@ toise_base::named! {
     }
 }
 
-/// A place of a level, packed. Keys of one level sort like its codes.
+/// The code of a place, packed into a number. Keys of one level sort like the codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PlaceKey(u64);
 

@@ -66,7 +66,7 @@ fn quartile(row: &Row, nth: usize) -> Option<f64> {
     row.sales.as_ref()?.price_per_m2.map(|values| values[nth])
 }
 
-fn asked(row: &Row) -> Option<&AskingFigures> {
+fn asking(row: &Row) -> Option<&AskingFigures> {
     row.asking.as_ref()
 }
 
@@ -93,29 +93,29 @@ static INDICATORS: [Indicator; 21] = [
         "Lower end of its 80 % interval"),
     indicator("index_upper", Sale, Number(|row| row.index.map(|index| index[2])),
         "Upper end of its 80 % interval"),
-    indicator("for_sale", Sale, Count(|row| asked(row).map(|of| of.for_sale)),
+    indicator("for_sale", Sale, Count(|row| asking(row).map(|of| of.for_sale)),
         "Properties for sale online on at least one day"),
-    indicator("stock", Sale, Count(|row| asked(row).map(|of| of.stock)),
+    indicator("stock", Sale, Count(|row| asking(row).map(|of| of.stock)),
         "Properties for sale online at the end of the last day"),
-    indicator("asking_price_per_m2", Sale, Number(|row| asked(row)?.price_per_m2),
+    indicator("asking_price_per_m2", Sale, Number(|row| asking(row)?.price_per_m2),
         "Median asking price, EUR/m2"),
-    indicator("days_on_market", Sale, Number(|row| asked(row)?.days_on_market),
+    indicator("days_on_market", Sale, Number(|row| asking(row)?.days_on_market),
         "Median days from the first sighting until going offline, of properties for sale that went offline"),
-    indicator("price_cut_share", Sale, Number(|row| asked(row)?.price_cut_share),
+    indicator("price_cut_share", Sale, Number(|row| asking(row)?.price_cut_share),
         "Share of properties for sale whose asking price is below their first one, percent"),
-    indicator("price_cut", Sale, Number(|row| asked(row)?.price_cut),
+    indicator("price_cut", Sale, Number(|row| asking(row)?.price_cut),
         "Median cut of those prices, percent"),
-    indicator("to_rent", Rent, Count(|row| asked(row).map(|of| of.to_rent)),
+    indicator("to_rent", Rent, Count(|row| asking(row).map(|of| of.to_rent)),
         "Properties to rent online on at least one day"),
-    indicator("rent_stock", Rent, Count(|row| asked(row).map(|of| of.rent_stock)),
+    indicator("rent_stock", Rent, Count(|row| asking(row).map(|of| of.rent_stock)),
         "Properties to rent online at the end of the last day"),
-    indicator("rent_per_m2", Rent, Number(|row| asked(row)?.rent_per_m2),
+    indicator("rent_per_m2", Rent, Number(|row| asking(row)?.rent_per_m2),
         "Median monthly rent, EUR/m2"),
-    indicator("gross_yield", Both, Number(|row| asked(row)?.gross_yield),
+    indicator("gross_yield", Both, Number(|row| asking(row)?.gross_yield),
         "Twelve median monthly rents divided by the median asking price, percent"),
-    indicator("energy_premium_ab", Sale, Number(|row| asked(row)?.premium_ab),
+    indicator("energy_premium_ab", Sale, Number(|row| asking(row)?.premium_ab),
         "Percentage by which the median asking price per m2 of energy classes A and B exceeds that of class D"),
-    indicator("energy_premium_fg", Sale, Number(|row| asked(row)?.premium_fg),
+    indicator("energy_premium_fg", Sale, Number(|row| asking(row)?.premium_fg),
         "Percentage by which the median asking price per m2 of energy classes F and G exceeds that of class D"),
 ];
 

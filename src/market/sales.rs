@@ -57,7 +57,7 @@ pub struct SalesGroup {
     pub sales: u64,
     /// Number of sales that give the price of a single home.
     pub priced: u64,
-    /// Amount paid, EUR: every sale counts once over all classes.
+    /// Amount paid, EUR. A sale of several classes is divided among them, so it counts once in the total.
     pub volume: f64,
     /// Quartiles of the price per square metre, EUR; `None` for too few sales.
     pub price_per_m2: Option<[f64; 3]>,

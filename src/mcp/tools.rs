@@ -66,7 +66,7 @@ pub(crate) struct ToolDefinition {
     pub title: &'static str,
     /// Identifier of its operation.
     pub operation: &'static str,
-    /// What an agent should know, in addition to summary and description of the operation.
+    /// Advice for an agent, in addition to summary and description of the operation.
     pub note: &'static str,
     /// The effect of a call.
     pub effect: Effect,

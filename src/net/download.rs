@@ -32,7 +32,7 @@ pub struct DownloadedFile {
     pub kept: bool,
 }
 
-/// What a server says of a file without sending it.
+/// Headers of a file, requested without its content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RemoteFile {
     /// Entity tag, or the date of the last change; differs between versions of the file.

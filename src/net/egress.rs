@@ -48,12 +48,12 @@ pub enum UrlRefusal {
     #[error("must not name a port")]
     Port,
     /// Its host is an address that is not public, or a name that no public host has.
-    #[error("must name a public host: {host} is {what}")]
+    #[error("must name a public host: {host} is {range}")]
     NotPublic {
         /// The host as parsed.
         host: String,
         /// Description of the range or name.
-        what: &'static str,
+        range: &'static str,
     },
     /// The host does not resolve.
     #[error("must name a host that resolves: {0} does not")]
@@ -220,16 +220,16 @@ impl EgressGuard {
         if self.purpose != EgressPurpose::Receivers && url.port().is_some() && !exempt {
             return Err(UrlRefusal::Port);
         }
-        let what = match host {
+        let range = match host {
             _ if exempt => None,
             Host::Domain(name) => non_public_name_reason(name),
             Host::Ipv4(address) => non_public_reason(address.into()),
             Host::Ipv6(address) => non_public_reason(address.into()),
         };
-        match what {
-            Some(what) => Err(UrlRefusal::NotPublic {
+        match range {
+            Some(range) => Err(UrlRefusal::NotPublic {
                 host: key(&host.to_owned()),
-                what,
+                range,
             }),
             None => Ok(url),
         }

@@ -72,7 +72,7 @@ pub struct ReceiverResponse {
     pub retry_after: Option<Duration>,
 }
 
-/// What to do with a connection after the request.
+/// Whether a connection is kept after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionReuse {
     /// Keep it open for [`IDLE_TIMEOUT`]. Open files are limited: callers bound the number of hosts they use this for.

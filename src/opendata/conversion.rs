@@ -1,5 +1,4 @@
-//! What the conversions of source rows to batches have in common: the selection of departments, and columns made from
-//! rows.
+//! Code shared by the conversions of source rows to batches: the selection of departments, and columns made from rows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

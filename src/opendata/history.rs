@@ -4,8 +4,8 @@
 //! address of the national address base (BAN) that names parcels links the two. Nothing is linked by distance or
 //! similarity:
 //!
-//! - parcel: the sales that name it or a parcel that it was made from, by the documents of filiation (DFI), the
-//!   diagnostics of the addresses on it, and those of the buildings on it;
+//! - parcel: the sales that name it or, by the documents of filiation (DFI), a parcel that it was made from; the
+//!   diagnostics of the addresses and of the buildings on it;
 //! - building: the diagnostics that name it, those that name no building and are most likely of this one
 //!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
 //!   addresses of its diagnostics are.
@@ -97,7 +97,7 @@ pub struct HistoryRequest {
 /// A page of the history of a place, oldest event first; events without a date come last.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// What other registers know about the place.
+    /// Information about the place from other registers.
     pub place: PlaceFacts,
     /// The events.
     pub events: Vec<Event>,
@@ -107,7 +107,7 @@ pub struct History {
     pub next: Option<CursorPosition>,
 }
 
-/// What other registers know about a place. Empty if they were not imported.
+/// Information about a place from other registers. Empty if they were not imported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlaceFacts {
     /// The building, or the buildings on the parcel, by the register of buildings.

@@ -335,7 +335,7 @@ fn a_file_saved_by_a_spreadsheet_gives_the_same_sale() {
         GEO.trim_end().replace(',', ";") + ";extra\n"
     )
     .chars()
-    .map(|sign| sign as u8)
+    .map(|character| character as u8)
     .collect();
     let (kept, report) = import(Dataset::Dvf, &latin).unwrap();
     assert_eq!(first, kept.records());

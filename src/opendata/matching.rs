@@ -144,7 +144,7 @@ impl OpenData {
                     found.map(|(_, column)| Arc::clone(&column.values))
                 };
                 let scores = scorer.score(column, &rows);
-                rivals.fetch_add(scorer.rivals(column, &rows), Ordering::Relaxed);
+                rivals.fetch_add(scorer.count_rivals(column, &rows), Ordering::Relaxed);
                 let ids = visited.column(id_column)?;
                 let ids = ids.values.as_string::<i32>();
                 for (row, score) in rows.into_iter().zip(scores) {

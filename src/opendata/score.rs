@@ -21,9 +21,9 @@ pub enum Measure {
         /// Distance at which the similarity is 0.5.
         scale: f64,
     },
-    /// Gaussian decay, 0.5 at a distance of one scale, where the scale is a `share` of the target: prices range from a
-    /// cellar to a castle, and no fixed number of EUR suits both. For a target of 200,000 EUR and a share of 0.04 the
-    /// scale is 8,000 EUR.
+    /// Gaussian decay, 0.5 at a distance of one scale, where the scale is a `share` of the target. Prices range from
+    /// that of a cellar to that of a castle, and no fixed number of EUR suits both. For a target of 200,000 EUR and a
+    /// share of 0.04 the scale is 8,000 EUR.
     Share {
         /// The scale as a share of the target.
         share: f64,

@@ -157,7 +157,7 @@ impl Scorer {
     }
 
     /// Returns the evidence of the request's targets, given the number of rivals among the candidates
-    /// ([`Scorer::rivals`]).
+    /// ([`Scorer::count_rivals`]).
     pub fn evidence(&self, rivals: u64) -> TargetEvidence {
         TargetEvidence {
             rivals,
@@ -167,7 +167,7 @@ impl Scorer {
 
     /// Counts the rows whose value differs from the requested one by no more than the error that HIGH is calibrated
     /// for; a missing value counts too. 0 if no target has such an error. `column` is that of [`Scorer::score`].
-    pub fn rivals(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> u64 {
+    pub fn count_rivals(&self, column: impl Fn(&str) -> Option<ArrayRef>, rows: &[usize]) -> u64 {
         let Some(rivals) = &self.rivals else {
             return 0;
         };

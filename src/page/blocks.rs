@@ -97,7 +97,7 @@ const AGENCY_HEADINGS: [&str; 13] = [
     "a propos de l agence",
 ];
 
-/// What a block is about.
+/// The subject of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockKind {
     /// The listing, judging by its class.

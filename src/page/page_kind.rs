@@ -161,7 +161,7 @@ const MISSING: [&str; 4] = [
 pub fn is_offline(document: &PageDocument) -> bool {
     let head = head(&document.text);
     let mut texts = document.headings().into_iter().chain([head]);
-    texts.any(|text| says(text, &OFFLINE))
+    texts.any(|text| contains_any(text, &OFFLINE))
 }
 
 /// Returns whether a page marks its home as rented or sold: `Loué !`, `Dépôt de candidature : déjà loué`.
@@ -208,7 +208,7 @@ fn head(text: &str) -> &str {
 pub fn names_many(document: &PageDocument) -> bool {
     document.headings().iter().any(|text| {
         let counts = tokens(text).windows(2).any(|pair| is_count(pair, &COUNTED));
-        counts || says(text, &LISTS)
+        counts || contains_any(text, &LISTS)
     })
 }
 
@@ -229,20 +229,20 @@ fn is_count(pair: &[Token], words: &[&str]) -> bool {
 pub fn obstacle(document: &PageDocument, source: &str) -> Option<Obstacle> {
     let text = &document.whole_text;
     let headings = document.headings();
-    if headings.iter().any(|text| says(text, &MISSING)) {
+    if headings.iter().any(|text| contains_any(text, &MISSING)) {
         return Some(Obstacle::Missing);
     }
     let is_bare = text.len() <= WALL_TEXT_BYTES_MAX;
     let is_wall = headings
         .iter()
         .chain(is_bare.then_some(&head(text)))
-        .any(|text| says(text, &WALL));
+        .any(|text| contains_any(text, &WALL));
     if is_wall || is_bare && WALL_SOURCES.iter().any(|part| source.contains(part)) {
         return Some(Obstacle::Wall);
     }
     let is_short = text.len() <= LOGIN_TEXT_BYTES_MAX;
     let is_login = document.asks_password && is_short;
-    (is_login || headings.iter().any(|text| says(text, &LOGIN))).then_some(Obstacle::Login)
+    (is_login || headings.iter().any(|text| contains_any(text, &LOGIN))).then_some(Obstacle::Login)
 }
 
 /// An obstacle to reading a listing.
@@ -257,7 +257,7 @@ pub enum Obstacle {
 }
 
 /// Returns whether a text contains one of the phrases, compared word by word.
-pub fn says(text: &str, phrases: &[impl AsRef<str>]) -> bool {
+pub fn contains_any(text: &str, phrases: &[impl AsRef<str>]) -> bool {
     let text = format!(" {} ", phrase(text));
     phrases
         .iter()
@@ -275,7 +275,7 @@ mod tests {
             ("Le bien n'est plus à la vente", true),
             ("Annonce mise en ligne, disponible", false),
         ] {
-            assert_eq!(says(text, &OFFLINE), is_offline, "{text}");
+            assert_eq!(contains_any(text, &OFFLINE), is_offline, "{text}");
         }
         let written = "L'annonce a été RETIRÉE !";
         assert_eq!(phrase(written), "l annonce a ete retiree");

@@ -124,7 +124,7 @@ fn portfolio_of(input: PathBuf) -> Portfolio {
         .map(|field| field.column.to_owned());
     Portfolio {
         input,
-        what: "a home".into(),
+        row_noun: "a home".into(),
         inferable: fields.clone(),
         fields,
         only_if_named: ADDRESS_COLUMNS.map(str::to_owned).to_vec(),

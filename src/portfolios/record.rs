@@ -18,7 +18,7 @@ use toise_store::{self as store, Store};
 const COLUMNS: &str = "portfolio_id, account_id, name, homes, webhook_url, moved_percent, alert, created_at_ms, \
                        updated_at_ms, valuation, valued_at_ms, model, data_through, dvf_version, dpe_version, notify_from";
 
-/// What an account sets for a portfolio.
+/// The settings of a portfolio that an account chooses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PortfolioOptions {
     /// URL to which changes are posted. The caller has checked that it may be called.
@@ -75,7 +75,7 @@ pub struct Portfolio {
     pub name: String,
     /// Number of homes.
     pub homes: u64,
-    /// What the account set.
+    /// The settings that the account chose.
     pub options: PortfolioOptions,
     /// When the name was first stored.
     pub created_at: DateTime<Utc>,

@@ -45,7 +45,7 @@ pub struct ValuedHome {
     pub comparable_date: Option<String>,
     pub comparable_price: Option<i64>,
     pub comparable_distance_m: Option<i64>,
-    /// What the last change was: names of [`Change`] separated by commas.
+    /// The last change: names of [`Change`] separated by commas.
     pub changes: Option<String>,
     pub changed_at_ms: Option<i64>,
     pub value_changed_at_ms: Option<i64>,

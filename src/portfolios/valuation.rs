@@ -32,7 +32,7 @@ const NEAR: &str = "50m";
 /// Maximum difference between the surface of a home and that of its diagnostic or sale, as a share.
 const SURFACE_SHARE: f64 = 0.03;
 
-/// What a valuation computes; the rest is taken from the previous state.
+/// The parts that a valuation computes; the others are taken from the previous state.
 ///
 /// A home that could not be located before is valued and matched in any case.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Captures one state of a data folder: its files by hard links in a stage, then the rows of its store.
 //!
-//! Files that are named by another one (a snapshot, `current.json`, the list of a text index) are linked between two
+//! Some files name others: a snapshot, `current.json`, the list of a text index. The named files are linked between two
 //! reads of the naming file; if it is unchanged, all of them were present. Writers delete files only after they have
 //! replaced the file that names them. The store is read last, so that it has all rows that tables and indexes show.
 //! Backups use the same order. A stage shares its files with the data folder and takes no space.

@@ -16,7 +16,7 @@ pub enum Error {
     Url {
         /// The URL.
         url: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// The object store refused a request, or kept failing.
@@ -41,7 +41,7 @@ pub enum Error {
     /// An object that a manifest names does not exist.
     #[error("{name}: its object {path} is missing")]
     Missing {
-        /// What the object is: path in the data folder, or block of rows.
+        /// Description of the object: path in the data folder, or block of rows.
         name: String,
         /// Path of the object.
         path: String,
@@ -49,11 +49,11 @@ pub enum Error {
     /// The bytes of an object differ from those that a manifest names.
     #[error("{name}: its object {path} is corrupt: {reason}")]
     Corrupt {
-        /// What the object is: path in the data folder, or block of rows.
+        /// Description of the object: path in the data folder, or block of rows.
         name: String,
         /// Path of the object.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// A manifest or the pointer cannot be used.
@@ -61,7 +61,7 @@ pub enum Error {
     Unreadable {
         /// Path of the object or file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// Another publisher was faster.
@@ -102,7 +102,7 @@ pub enum Error {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// The rows come from another version.

@@ -1,5 +1,5 @@
 //! An object store in memory that fails as real ones do: missing answers, errors before or after a write took effect,
-//! uploads that are cut short, stale answers, slow listings, and a client process that is killed at a given request.
+//! truncated uploads, stale answers and slow listings. It can also kill its client at a given request.
 //!
 //! A seed determines which request fails and how, so that a failure can be reproduced.
 

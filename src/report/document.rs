@@ -27,7 +27,7 @@ pub enum Block {
     Heading(String),
     /// A large number with what it is.
     Key {
-        /// What it is.
+        /// Meaning of the value.
         label: String,
         /// The number.
         value: String,

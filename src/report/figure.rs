@@ -17,7 +17,7 @@ impl Color {
     pub const PALE: Self = Self(243, 245, 248);
     /// The subject of a figure.
     pub const MAIN: Self = Self(24, 86, 148);
-    /// What the subject is compared with.
+    /// The value that the subject is compared with.
     pub const OTHER: Self = Self(214, 120, 40);
     /// A part that lowers a price.
     pub const LOSS: Self = Self(178, 58, 58);
@@ -110,7 +110,7 @@ pub struct Figure {
     pub width: f32,
     /// Height, points.
     pub height: f32,
-    /// What it shows, for readers who cannot see it.
+    /// Description for readers who cannot see it.
     pub about: String,
     /// Its parts, in drawing order.
     pub items: Vec<Item>,

@@ -1,5 +1,5 @@
-//! The report of one home, for handing over: its value with its parts, comparables on a map, prices over time, the
-//! energy diagnostics of its building, the sales of its parcels, the market of its commune, layers around it, sources.
+//! The report of one home on two pages, for an owner, a buyer or a bank. `content` lists its parts, from the value to
+//! the sources.
 //!
 //! [`Reporter`] gathers a [`HomeReport`], which serialises as JSON. [`content`] writes it in a language as a
 //! [`document`] of blocks. [`html`] writes the document as a web page without scripts or external files, [`pdf`] as two

@@ -31,7 +31,7 @@ pub struct HomeReport {
     pub market: Option<PlaceMarket>,
     /// Layers around it.
     pub layers: Vec<LayerNearby>,
-    /// What the report is made from.
+    /// The sources of the report.
     pub sources: Vec<ReportSource>,
     /// Positions for the map; not part of the JSON form.
     #[serde(skip)]
@@ -105,7 +105,7 @@ pub struct ReportedEstimate {
     /// Why it is less certain than usual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning: Option<&'static str>,
-    /// What each input adds to the value of a typical home, EUR; the parts sum to the value.
+    /// Contribution of each input, EUR, compared with a typical home; the parts sum to the value.
     pub contributions: Vec<ValuePart>,
     /// Version of the model.
     pub model: String,
@@ -120,7 +120,7 @@ pub struct ReportedEstimate {
 pub struct ValuePart {
     /// The input.
     pub feature: &'static str,
-    /// What it adds, EUR.
+    /// Its contribution, EUR.
     pub eur: f64,
 }
 
@@ -293,7 +293,7 @@ pub struct PlaceMarket {
     pub gross_yield: Option<f64>,
 }
 
-/// What a layer says about the position of a home.
+/// The relation of a layer to the position of a home.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LayerNearby {
@@ -322,7 +322,7 @@ pub struct ReportSource {
     pub imported_at: String,
 }
 
-/// What the map of a report shows in addition to the comparables.
+/// Contents of the map of a report in addition to the comparables.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Latitudes and longitudes of addresses, degrees.

@@ -31,7 +31,7 @@ const KEPT_FOR: Duration = Duration::from_secs(24 * 3_600);
 /// Time after which a failed request may be repeated, seconds.
 const RETRY_AFTER_S: u32 = 10;
 /// Name of the service in errors.
-const WHAT: &str = "isochrone";
+const SERVICE: &str = "isochrone";
 
 /// The service. Cheap to clone.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ impl Isochrones {
         let unavailable = |reason: String| {
             tracing::warn!(reason, "no answer from the isochrone service");
             ApiError::UpstreamUnavailable {
-                what: WHAT,
+                service: SERVICE,
                 retry_after_s: RETRY_AFTER_S,
             }
         };

@@ -15,7 +15,7 @@ use toise_base::supervise::Supervisor;
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     phase: Arc<AtomicU8>,
-    /// What keeps the service from working, such as a full disk.
+    /// Conditions that keep the service from working, such as a full disk.
     obstacle: Arc<Mutex<Option<String>>>,
     /// Names of the open-data tables whose last refresh failed.
     not_refreshed: Arc<Mutex<Option<String>>>,

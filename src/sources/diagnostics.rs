@@ -43,7 +43,7 @@ pub enum DiagnosticRange {
     Changed(String),
 }
 
-/// What the source has of a department.
+/// The data of a department at the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
     /// Number of diagnostics.

@@ -51,9 +51,9 @@ pub enum Error {
     Answer {
         /// The requested address.
         url: String,
-        /// What was expected, with its article.
+        /// Noun for the expected content, with its article.
         expected: &'static str,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// A downloaded file is not the one that the catalogue lists.
@@ -73,7 +73,7 @@ pub enum Error {
     Damaged {
         /// Address of the file.
         url: String,
-        /// What is wrong.
+        /// The fault.
         reason: io::Error,
     },
     /// No location has the files.
@@ -158,7 +158,7 @@ impl FileVersion {
 pub struct PublishedFiles {
     /// Version by key: name of the file, or department and year of its sales.
     pub versions: BTreeMap<String, FileVersion>,
-    /// What could not be queried, in words.
+    /// Notes on parts that could not be queried.
     pub failures: Vec<String>,
 }
 
@@ -171,7 +171,7 @@ pub struct FetchedSources {
     pub notes: Vec<String>,
     /// Versions of the files, by the key that [`PublishedFiles`] has for them.
     pub versions: BTreeMap<String, FileVersion>,
-    /// What a refresh did not get, in words.
+    /// Notes on parts that a refresh did not get.
     pub failures: Vec<String>,
     /// Local files that hold something else.
     pub skipped: Vec<SkippedFile>,

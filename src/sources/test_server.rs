@@ -9,10 +9,10 @@ use tokio::net::TcpListener;
 
 use toise_net::{Client, RetryPolicy};
 
-/// What the server does with one request.
+/// The answer to one request.
 pub struct Reply {
     bytes: Vec<u8>,
-    /// Whether the connection stays open afterwards without another byte.
+    /// Whether the connection then stays open without sending more.
     stalls: bool,
 }
 
@@ -91,7 +91,7 @@ pub fn path(head: &str) -> &str {
     head.split(' ').nth(1).unwrap()
 }
 
-/// The bytes of an answer that announces `length` bytes and has the body given.
+/// An HTTP response as bytes. `length` is its `content-length`, which may differ from the length of `body`.
 pub fn answer(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let mut bytes = format!(
         "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
@@ -101,7 +101,7 @@ pub fn answer(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8
     bytes
 }
 
-/// The answer to a request of a file that may ask for the rest of it.
+/// The answer to a request for a file: all of it, or the rest if the request has the header `range`.
 pub fn file_answer(head: &str, headers: &str, whole: &[u8]) -> Vec<u8> {
     let range = head
         .lines()
@@ -119,7 +119,7 @@ pub fn file_answer(head: &str, headers: &str, whole: &[u8]) -> Vec<u8> {
     answer("206 Partial Content", &range, rest.len(), rest)
 }
 
-/// A client that waits little between attempts.
+/// A client with short pauses between attempts.
 pub fn client() -> Client {
     client_with(RetryPolicy::default().read_timeout)
 }
@@ -135,7 +135,7 @@ pub fn client_with(read_timeout: Duration) -> Client {
     .unwrap()
 }
 
-/// Text as gzip.
+/// Compresses a text with gzip.
 pub fn gzip(text: &[u8]) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(text).unwrap();

@@ -19,7 +19,7 @@ pub enum SqlError {
     /// The query is not valid, or failed on a value.
     #[error("{}", placed(.message, .position))]
     Invalid {
-        /// What is wrong, without the position.
+        /// The fault, without its position.
         message: String,
         /// Its position, if known.
         position: Option<Position>,

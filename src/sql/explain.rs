@@ -64,7 +64,7 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
     named(&error, sql, known, position)
 }
 
-/// Returns what is wrong with a regular expression that does not compile. The engine wraps it in another error.
+/// Returns the fault of a regular expression that does not compile. The engine wraps it in another error.
 fn pattern_fault(error: &DataFusionError) -> Option<String> {
     let error: &(dyn Error + 'static) = error;
     std::iter::successors(Some(error), |error| (*error).source()).find_map(|error| {
@@ -186,7 +186,7 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
     }
 }
 
-/// Returns the part of a message that says what is wrong, without the location in the engine.
+/// Returns the part of a message that describes the fault, without the location in the engine.
 fn plain(message: &str) -> &str {
     let mut rest = message.rsplit("caused by\n").next().unwrap_or(message);
     if let Some(start) = rest.find(NO_FUNCTION) {

@@ -3,9 +3,9 @@
 //!
 //! A query of a key is written to the audit log ([`audit`]), waits for a slot ([`service`]), and runs in a separate
 //! process ([`process`]), within limits of rows, bytes, memory and time ([`limits`]). The process checks the text
-//! before it is parsed ([`text`]), opens a session over all tables as of the start of the query ([`tables`],
-//! [`context`]) with the functions of this project ([`functions`]), plans it and refuses it unless it only reads
-//! ([`plan`]). Rows are sent as the bytes of a format ([`encode`]), no faster than the client takes them.
+//! before it is parsed ([`text`]) and opens a session over all tables as of the start of the query ([`tables`],
+//! [`context`]), with the functions of this project ([`functions`]). It then plans the query, and refuses it unless it
+//! only reads ([`plan`]). Rows are sent as the bytes of a format ([`encode`]), no faster than the client takes them.
 //!
 //! The command line opens the same sessions in its own process.
 //!

@@ -66,8 +66,8 @@ impl QueryLimits {
         usize::try_from(self.memory_mib * MIB).unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes that a process may use for a query, in addition to its own memory: the memory of the query,
-    /// and the batches between its operators, which the engine does not count.
+    /// Returns the bytes that a process may use for a query, in addition to its own memory. They cover the memory of
+    /// the query, and the batches between its operators, which the engine does not count.
     pub fn process_bytes(self) -> usize {
         self.memory_bytes().saturating_add(IN_TRANSIT_BYTES)
     }

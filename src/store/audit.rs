@@ -20,7 +20,7 @@ pub struct Act {
     pub actor: String,
     /// The address it came from; `None` for this machine.
     pub origin: Option<String>,
-    /// What was done.
+    /// Name of the act.
     pub action: String,
     /// Which account or key it affected, if the action does not say.
     pub subject: Option<String>,

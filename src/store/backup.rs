@@ -23,7 +23,8 @@ impl Database {
     /// The file exists or cannot be written, the copy fails SQLite's integrity check, or a row in it does not have its
     /// checksum.
     fn backup(&self, to: &Path, contents: Contents) -> Result<()> {
-        // Held until the copy has no open connection: closing it earlier would drop the connections' locks.
+        // This handle stays open until the copy has no connection. Closing it earlier would drop the connections'
+        // locks.
         let file = create_private(to).map_err(Error::io(to))?;
         let source = self.connect_reader()?;
         let mut copy = Connection::open(to)?;

@@ -44,7 +44,7 @@ pub enum Error {
     Newer {
         /// Schema version of the file.
         found: usize,
-        /// Latest schema version known here.
+        /// Latest schema version that this program knows.
         known: usize,
     },
     /// A copy fails SQLite's integrity check.
@@ -55,7 +55,7 @@ pub enum Error {
         /// SQLite's report.
         reason: String,
     },
-    /// A file does not hold rows of a table known here.
+    /// A file is not a block of rows of a table that this version knows.
     #[error("{path}: contains no rows that this version can read", path = .0.display())]
     NotABlock(PathBuf),
     /// Another process, or another part of this one, has the file open.
@@ -100,7 +100,7 @@ pub enum Error {
     /// The maximum number of writes is already waiting.
     #[error("store: too many writes are waiting; retry shortly")]
     Overloaded,
-    /// A reader keeps the log from being emptied, so that it still has deleted values.
+    /// A reader keeps the write-ahead log from being emptied, so the log still contains deleted values.
     #[error(
         "store: a reader, such as a backup, keeps the write-ahead log in use; retry when it has ended"
     )]

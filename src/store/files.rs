@@ -10,8 +10,8 @@
 //! remembers which files a connection opened, and a write is acknowledged only while those files are still at their
 //! paths.
 //!
-//! SQLite finds the log by the name of the database, so a database with two names has two logs, and a log with two
-//! names is written by two databases: files that are hard-linked from elsewhere are refused.
+//! SQLite finds the log by the name of the database. A database with two names therefore has two logs, and a log with
+//! two names is written by two databases. Files that are hard-linked from elsewhere are refused.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -28,7 +28,7 @@ fn names(data: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_log_that_could_not_be_read_is_refused_and_stays() {
+fn an_unreadable_log_is_refused_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (data, killed) = (folder.path().join("data"), folder.path().join("killed"));
     let store = Store::open(&data).unwrap();
@@ -79,7 +79,7 @@ fn a_log_that_is_cut_short_is_noticed_and_one_that_sqlite_empties_is_not() {
 }
 
 #[test]
-fn another_process() {
+fn read_in_another_process() {
     let Ok(path) = std::env::var(READ) else {
         return;
     };
@@ -107,14 +107,14 @@ fn a_reader_in_another_process_leaves_the_log_of_a_store_that_was_opened_twice()
     insert(&store, "before").unwrap();
     assert!(store.bytes() > 0);
     let reader = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "files::tests::another_process"])
+        .args(["--exact", "files::tests::read_in_another_process"])
         .env(READ, data.join(FILE_NAME))
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&reader.stdout);
+    let output = String::from_utf8_lossy(&reader.stdout);
     assert!(
-        reader.status.success() && said.contains("1 passed"),
-        "{said}"
+        reader.status.success() && output.contains("1 passed"),
+        "{output}"
     );
     insert(&store, "after").unwrap();
     // A killed process would leave what is on disk now. `cp` does not drop locks of this process.
@@ -124,7 +124,7 @@ fn a_reader_in_another_process_leaves_the_log_of_a_store_that_was_opened_twice()
 }
 
 #[test]
-fn a_write_is_refused_by_name_once_the_log_is_deleted_and_earlier_ones_are_kept() {
+fn a_deleted_log_refuses_writes_with_its_name_and_keeps_earlier_ones() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let supervisor = Supervisor::default();

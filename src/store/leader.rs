@@ -249,7 +249,7 @@ impl<D: LeaderTask> Leading<D> {
                 return TermEnd::Stopped;
             }
             let tick = self.pace.tick;
-            self.hear(
+            self.receive_messages(
                 pulse,
                 self.task.next_in().map_or(tick, |next| next.min(tick)),
             );
@@ -286,7 +286,7 @@ impl<D: LeaderTask> Leading<D> {
                 }
             }
             is_logged = true;
-            self.hear(pulse, self.pace.lead_every);
+            self.receive_messages(pulse, self.pace.lead_every);
             if self.stop_by.is_some() {
                 pulse.set_waits_for(None);
                 return None;
@@ -302,7 +302,7 @@ impl<D: LeaderTask> Leading<D> {
                 return Some(TermEnd::Lost);
             }
             tracing::error!(worker = self.name, %error, "cannot begin; retrying");
-            self.hear(pulse, self.pace.error_pause);
+            self.receive_messages(pulse, self.pace.error_pause);
             if self.stop_by.is_some() {
                 return Some(TermEnd::Stopped);
             }
@@ -315,12 +315,12 @@ impl<D: LeaderTask> Leading<D> {
         tracing::error!(worker = self.name, %error, "a turn failed; retrying after a pause");
         let until = Instant::now() + self.pace.error_pause;
         while self.stop_by.is_none() && Instant::now() < until {
-            self.hear(pulse, until.saturating_duration_since(Instant::now()));
+            self.receive_messages(pulse, until.saturating_duration_since(Instant::now()));
         }
     }
 
     /// Waits for a message, then processes all queued ones.
-    fn hear(&mut self, pulse: &Pulse, longest: Duration) {
+    fn receive_messages(&mut self, pulse: &Pulse, longest: Duration) {
         match pulse.wait(|| self.inbox.recv_timeout(longest)) {
             Ok(message) => self.handle(message),
             Err(RecvTimeoutError::Timeout) => {}

@@ -1,9 +1,9 @@
 //! The digest of all rows of a table, with which a check finds changes made on disk.
 //!
-//! Documents and stored responses have their own checksums, which every read verifies ([`super::checksum`]). All other
-//! columns, such as the prices of an advert, the limits of a key or the charges of a ledger, are covered by this
-//! digest: the sum of the digests of a table's rows. Triggers update it in the transaction of each change, so that it
-//! costs no read. It shows that a table's rows differ from those that were written, but not which row is wrong.
+//! Documents and stored responses have their own checksums, which every read verifies ([`super::checksum`]). This
+//! digest, the sum of the digests of a table's rows, covers all other columns, such as the prices of an advert, the
+//! limits of a key or the charges of a ledger. Triggers update it in the transaction of each change, so that it costs
+//! no read. It shows that a table's rows differ from those that were written, but not which row is wrong.
 //!
 //! Tables that are derived from documents, and are written several times for each advert, have no digest.
 

@@ -230,7 +230,7 @@ impl WriterConnection {
             return Ok(());
         };
         if self.replaced.replace(file.clone()).is_none() {
-            self.rescue();
+            self.copy_deleted_log();
             pulse.fail(&file.to_string());
         }
         Err(file)
@@ -238,7 +238,7 @@ impl WriterConnection {
 
     /// Copies a deleted log into the database file, so that acknowledged changes survive this process. If there is
     /// another log, another process may have written to the file, and copying would damage it.
-    fn rescue(&self) {
+    fn copy_deleted_log(&self) {
         if !self.files.only_log_is_gone() {
             return;
         }

@@ -71,7 +71,7 @@ impl Activity {
     }
 
     /// Resolves when the connection has exceeded its time; never while a request runs.
-    pub(super) async fn over(&self, timeouts: Timeouts) {
+    pub(super) async fn timed_out(&self, timeouts: Timeouts) {
         loop {
             let now = Instant::now();
             let deadline = self.deadline(timeouts, now);

@@ -1,7 +1,7 @@
 //! The sockets that the service listens on, with bounds on the bytes that the kernel buffers for each connection.
 //!
-//! Without bounds the kernel buffers as much as its own limits allow: several MiB that a client sent and the service
-//! has not read, and several MiB that the service sent and the client has not read. With some hundred connections these
+//! Without bounds, the kernel buffers as much as its own limits allow, which is several MiB in each direction: bytes
+//! that the service has not read yet, and bytes that the client has not read yet. With some hundred connections these
 //! are gigabytes, which count against the memory limit of a container like the memory of the service itself.
 
 use std::io;

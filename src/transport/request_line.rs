@@ -39,8 +39,8 @@ pub fn write(line: &RequestLine<'_>) {
     tracing::info!(
         request_id = %line.request_id,
         client = line.client.map(tracing::field::display),
-        method = shown(line.method, METHOD_BYTES_MAX).as_ref(),
-        path = shown(line.path, PATH_BYTES_MAX).as_ref(),
+        method = truncated(line.method, METHOD_BYTES_MAX).as_ref(),
+        path = truncated(line.path, PATH_BYTES_MAX).as_ref(),
         status = line.status,
         key_id = line.key_id.map(tracing::field::display),
         credits = line.credits,
@@ -50,7 +50,7 @@ pub fn write(line: &RequestLine<'_>) {
 }
 
 /// Truncates a text that a client chose, and appends its length if it was longer.
-fn shown(text: &str, bytes_max: usize) -> Cow<'_, str> {
+fn truncated(text: &str, bytes_max: usize) -> Cow<'_, str> {
     if text.len() <= bytes_max {
         return Cow::Borrowed(text);
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_log_shows_the_beginning_of_long_paths() {
-        assert_eq!(shown("/version", 8), "/version");
-        assert_eq!(shown("/é€", 5), "/é… (6 bytes)");
+        assert_eq!(truncated("/version", 8), "/version");
+        assert_eq!(truncated("/é€", 5), "/é… (6 bytes)");
     }
 }

@@ -1,8 +1,8 @@
 //! Accepts connections up to a maximum, with timeouts and optional TLS, and drains them when the service stops.
 //!
 //! warp's own server has none of these, so this loop accepts connections and serves each with hyper. Connections above
-//! the maximum wait in the kernel's backlog; connections in their TLS handshake count. Connections of one address above
-//! its share are closed. `connection.rs` implements the timeouts. HTTP, Flight SQL and the cluster use this loop.
+//! the maximum wait in the kernel's backlog; connections in their TLS handshake count too. Connections of one address
+//! above its share are closed. `connection.rs` implements the timeouts. HTTP, Flight SQL and the cluster use this loop.
 
 use std::error::Error;
 use std::future::Future;
@@ -135,7 +135,9 @@ pub async fn accept<S, B>(
         let counted = metrics.connection();
         let client = Client {
             peer,
-            requests: counted_address.as_ref().map(|it| Arc::clone(&it.requests)),
+            requests: counted_address
+                .as_ref()
+                .map(|counted| Arc::clone(&counted.requests)),
         };
         let (builder, service, limits) = (builder.clone(), service.clone(), limits.clone());
         tokio::spawn(async move {
@@ -260,7 +262,7 @@ async fn serve<T, S, B>(
                 tracing::debug!(%error, "connection ended");
             }
         }
-        () = activity.over(timeouts) => {}
+        () = activity.timed_out(timeouts) => {}
     }
 }
 

@@ -93,7 +93,7 @@ fn check(listing: ListingKind, seed: u64) {
         draw.shuffle(&mut alerts);
         for (alert, _) in alerts.drain(..20) {
             index.remove(alert);
-            assert_eq!(index.wants(alert), None);
+            assert_eq!(index.subscription(alert), None);
         }
         for (alert, own) in &mut alerts[..20] {
             *own = filter(listing, &mut draw);

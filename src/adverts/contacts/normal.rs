@@ -121,10 +121,18 @@ impl Contact {
 
 /// Returns a text in lower case without accents; each character that is not a letter or digit becomes a space.
 fn folded(text: &str) -> String {
-    let letters = text.nfkd().filter(|sign| !is_combining_mark(*sign));
+    let letters = text
+        .nfkd()
+        .filter(|character| !is_combining_mark(*character));
     let lower = letters.flat_map(char::to_lowercase);
     lower
-        .map(|sign| if sign.is_alphanumeric() { sign } else { ' ' })
+        .map(|character| {
+            if character.is_alphanumeric() {
+                character
+            } else {
+                ' '
+            }
+        })
         .collect()
 }
 

@@ -107,7 +107,7 @@ pub(super) fn begin(
     let mut look = Planner::new(connection, now);
     for alert in waiting {
         let receiver = look.addresses.receiver_of(alert)?;
-        state.note(alert, receiver);
+        state.queue_waiting(alert, receiver);
     }
     Ok(())
 }
@@ -155,12 +155,12 @@ impl<'c> Planner<'c> {
             })?
             .collect::<rusqlite::Result<_>>()?;
         for (notification, alert) in new {
-            let receiver = if state.knows(alert) {
+            let receiver = if state.is_waiting(alert) {
                 None
             } else {
                 self.addresses.receiver_of(alert)?
             };
-            state.note(alert, receiver);
+            state.queue_waiting(alert, receiver);
             state.last_notification = notification;
         }
         Ok(())
@@ -177,7 +177,7 @@ impl<'c> Planner<'c> {
             })?
             .collect::<rusqlite::Result<_>>()?;
         for (change, alert) in changed {
-            if state.knows(alert) {
+            if state.is_waiting(alert) {
                 let receiver = self.addresses.receiver_of(alert)?;
                 state.change_receiver(alert, receiver);
             }

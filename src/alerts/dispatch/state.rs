@@ -50,8 +50,8 @@ struct PendingAlert {
 /// How a delivery ended, for the state of its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryEnd {
-    /// It succeeded.
-    Taken,
+    /// The receiver accepted it.
+    Accepted,
     /// It failed; the receiver may ask for a pause, in milliseconds.
     Failed { asked_ms: i64 },
     /// The outcome says nothing about the endpoint.
@@ -79,7 +79,7 @@ pub(super) struct DispatchState {
     /// Deliveries that ended but are not yet recorded in the store.
     pub settling: HashSet<Uuid>,
     /// Endpoints with open connections, and when they were last used.
-    kept: HashMap<SharedReceiverKey, Instant>,
+    connected: HashMap<SharedReceiverKey, Instant>,
     /// Number of the last notification read.
     pub last_notification: i64,
     /// Sequence of the last alert change read.
@@ -90,7 +90,7 @@ pub(super) struct DispatchState {
 
 impl DispatchState {
     /// Queues an alert that has waiting notifications.
-    pub(super) fn note(&mut self, alert: i64, receiver: Option<SharedReceiverKey>) {
+    pub(super) fn queue_waiting(&mut self, alert: i64, receiver: Option<SharedReceiverKey>) {
         match self.alerts.get(&alert) {
             Some(_) => self.release(alert),
             None => {
@@ -102,7 +102,7 @@ impl DispatchState {
     }
 
     /// Returns whether an alert is known to have waiting notifications.
-    pub(super) fn knows(&self, alert: i64) -> bool {
+    pub(super) fn is_waiting(&self, alert: i64) -> bool {
         self.alerts.contains_key(&alert)
     }
 
@@ -116,15 +116,15 @@ impl DispatchState {
         }
         let former = std::mem::replace(&mut waiting.receiver, receiver);
         if waiting.stage == AlertStage::Queued {
-            let line = match former {
+            let queue = match former {
                 Some(former) => self
                     .endpoints
                     .get_mut(&former)
                     .map(|endpoint| &mut endpoint.waiting),
                 None => Some(&mut self.retired),
             };
-            if let Some(line) = line {
-                line.retain(|other| *other != alert);
+            if let Some(queue) = queue {
+                queue.retain(|other| *other != alert);
             }
             self.queue(alert);
         }
@@ -153,11 +153,11 @@ impl DispatchState {
     pub(super) fn pick(&mut self, now_ms: i64) -> Option<(i64, SharedReceiverKey)> {
         for _ in 0..self.endpoint_queue.len() {
             let receiver = self.endpoint_queue.pop_front()?;
-            let has_place = self.slots.has_room(self.claim(&receiver, false));
+            let has_slot = self.slots.has_room(self.claim(&receiver, false));
             let Some(endpoint) = self.endpoints.get_mut(&receiver) else {
                 continue;
             };
-            let picked = if has_place && endpoint.capacity(now_ms) > 0 {
+            let picked = if has_slot && endpoint.capacity(now_ms) > 0 {
                 endpoint.waiting.pop_front()
             } else {
                 None
@@ -275,7 +275,7 @@ impl DispatchState {
         self.slots.release(ended.claim);
         if let Some(endpoint) = self.endpoints.get_mut(&ended.receiver) {
             match end {
-                DeliveryEnd::Taken => endpoint.record_success(now_ms),
+                DeliveryEnd::Accepted => endpoint.record_success(now_ms),
                 DeliveryEnd::Failed { asked_ms } => endpoint.record_failure(now_ms, asked_ms),
                 DeliveryEnd::Unknown => endpoint.abandon(),
             }
@@ -317,14 +317,14 @@ impl DispatchState {
     /// use.
     pub(super) fn connection(&mut self, receiver: &SharedReceiverKey) -> ConnectionReuse {
         let now = Instant::now();
-        if self.kept.len() >= KEEP_ALIVE_MAX && !self.kept.contains_key(receiver) {
-            self.kept
+        if self.connected.len() >= KEEP_ALIVE_MAX && !self.connected.contains_key(receiver) {
+            self.connected
                 .retain(|_, used| now.duration_since(*used) < IDLE_TIMEOUT);
         }
-        if self.kept.len() >= KEEP_ALIVE_MAX && !self.kept.contains_key(receiver) {
+        if self.connected.len() >= KEEP_ALIVE_MAX && !self.connected.contains_key(receiver) {
             return ConnectionReuse::Close;
         }
-        self.kept.insert(Arc::clone(receiver), now);
+        self.connected.insert(Arc::clone(receiver), now);
         ConnectionReuse::Keep
     }
 
@@ -342,7 +342,7 @@ impl DispatchState {
         let Some(excess) = idle.len().checked_sub(REMEMBERED_MAX + 1) else {
             return;
         };
-        idle.select_nth_unstable_by_key(excess, |(worth, _)| *worth);
+        idle.select_nth_unstable_by_key(excess, |(rank, _)| *rank);
         for (_, key) in &idle[..=excess] {
             self.endpoints.remove(key);
         }

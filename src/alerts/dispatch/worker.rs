@@ -154,7 +154,7 @@ impl DispatchWorker {
         let end = match result.verdict {
             AttemptVerdict::Delivered => {
                 was_failing = self.state.failing.remove(receiver);
-                DeliveryEnd::Taken
+                DeliveryEnd::Accepted
             }
             AttemptVerdict::Gone => DeliveryEnd::Unknown,
             AttemptVerdict::Retry(_) | AttemptVerdict::Dead => {
@@ -337,7 +337,7 @@ impl DispatchWorker {
             self.state.end(batch.delivery_id, DeliveryEnd::Unknown, 0);
             if batch.delivery.is_none() {
                 self.state
-                    .note(batch.alert, Some(Arc::clone(&batch.receiver)));
+                    .queue_waiting(batch.alert, Some(Arc::clone(&batch.receiver)));
             }
         }
     }

@@ -44,7 +44,7 @@ use toise_store::{self as store, Store, document};
 
 /// Name of the lease and of the thread.
 const NAME: &str = "open-data-alerts";
-/// The tick picks up new versions.
+/// Intervals of the thread; every tick it looks for new versions.
 const PACE: Pace = Pace {
     tick: Duration::from_secs(1),
     lead_every: Duration::from_millis(500),
@@ -83,7 +83,7 @@ pub enum Error {
 /// Result of this module.
 type Result<T> = std::result::Result<T, Error>;
 
-/// The resources of the comparison.
+/// The parts of the service that a pass uses.
 #[derive(Clone, Debug)]
 pub struct OpenDataAlertsContext {
     /// The store in the data folder.
@@ -117,8 +117,8 @@ pub fn start(supervisor: &Supervisor, context: OpenDataAlertsContext) -> io::Res
     Leader::start(supervisor, post, leader::inbox(), runner)
 }
 
-/// Lets alerts continue from the current tables if a restored store is ahead of the tables restored with it, because a
-/// backup copies the tables first. Blocks.
+/// Moves each position back to the restored version of its table. A backup copies the tables before the store, so a
+/// restored store may have a position after that version. Blocks.
 ///
 /// # Errors
 /// The store or a snapshot cannot be read or written.
@@ -134,11 +134,11 @@ pub fn rewind(store: &Store, data: &Path) -> Result<()> {
 /// Runs the passes over both tables, block by block.
 struct PassRunner {
     context: OpenDataAlertsContext,
-    /// The running pass over each table, if any. A pass that fails is discarded and begun again.
+    /// The running pass over each table, if any. A pass that fails is discarded and restarted.
     passes: HashMap<Dataset, Pass>,
     /// For each table, the checksum of the snapshot for which nothing is left to do.
     finished: HashMap<Dataset, String>,
-    /// Whether there is more to do at once.
+    /// Whether the next turn has work and should begin immediately.
     is_busy: bool,
     /// When the waiting notifications were last counted, and whether they were too many.
     counted: Option<(Instant, bool)>,
@@ -222,7 +222,8 @@ impl PassRunner {
             tracing::warn!(
                 table = dataset.name(),
                 version,
-                "the table is older than alerts have seen it: it was replaced or restored; they continue from here"
+                "the table was replaced or restored, and is older than the version that alerts have seen; they \
+                 continue from it"
             );
             lease.write(move |transaction| position::rewind(transaction, dataset, version))?;
             return Ok(None);
@@ -236,7 +237,7 @@ impl PassRunner {
         }
     }
 
-    /// Returns whether so many notifications wait that more would only fill the outbox.
+    /// Returns whether [`WAITING_MAX`] or more notifications wait. Counts them at most every [`COUNT_EVERY`].
     fn has_too_many_waiting(&mut self) -> Result<bool> {
         if let Some((at, has_too_many)) = self.counted
             && at.elapsed() < COUNT_EVERY

@@ -131,7 +131,7 @@ impl AlertIndex {
     }
 
     /// Returns the events that an alert wants; `None` if it is not active.
-    pub fn wants(&self, alert: i64) -> Option<Subscription> {
+    pub fn subscription(&self, alert: i64) -> Option<Subscription> {
         let slot = self.by_alert.get(&alert)?;
         Some(self.kept(*slot)?.wants)
     }

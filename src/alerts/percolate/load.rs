@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::CompiledAlerts;
-use crate::alert::{AlertSubject, Subscription, kind_of, subject_of, wants};
+use crate::alert::{AlertSubject, Subscription, kind_of, subject_of, subscription_of};
 use crate::saved_search;
 use toise_contract::listings::filters::ListingSearch;
 
@@ -108,7 +108,7 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     };
     let query = json(&stored.search_query)?;
     let search = saved_search::parse(stored.subject, &query).map_err(|fault| fault.to_string())?;
-    Ok(Some((wants(&json(&stored.match_kinds)?), search)))
+    Ok(Some((subscription_of(&json(&stored.match_kinds)?), search)))
 }
 
 /// Puts an alert into the index of its table, or removes it if it is inactive or cannot be parsed or compiled.

@@ -6,13 +6,14 @@
 //!   already matched before (it is older than the alert, its latest search or its activation) is recorded but not
 //!   announced; later events on it are. The previous record is evaluated only for alerts that match the new one and
 //!   have not matched the item yet.
-//! - A property alert is notified of a property once as created, when its record first matches, and as updated whenever
-//!   an advert joins a property it has matched; each only if it subscribed to that.
+//! - A property alert is notified of a property as created once, when its record first matches. It is notified of it as
+//!   updated whenever an advert joins a property that it has matched. It gets only the kinds that it subscribed to.
 //! - After a merge, alerts that matched either property have matched the surviving one: they are notified of it as
 //!   updated, under the surviving identifier, never as created. After a split, each property is followed by the alerts
 //!   that matched it under its own identifier; a new one is evaluated like any new property.
-//! - An advert alert is notified of an advert once as created, when its record first matches, and as updated of every
-//!   event on an advert that it had matched before the event; each only if it subscribed to that.
+//! - An advert alert is notified of an advert as created once, when its record first matches. It is notified of it as
+//!   updated for every event on an advert that it had matched before the event. It gets only the kinds that it
+//!   subscribed to.
 //!
 //! An item (a property or an advert) is evaluated when it is new or its record changes. A sighting that only changes
 //! the timestamps of a record is evaluated only by alerts with a condition on a timestamp, because it cannot make the
@@ -51,7 +52,7 @@ pub struct PercolatedRows {
     pub texts: Vec<RecordTexts>,
 }
 
-/// What happened to a property.
+/// The change of a property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PropertyTrigger {
     /// It is new.
@@ -64,7 +65,7 @@ pub enum PropertyTrigger {
     Sighted,
 }
 
-/// What happened to an advert.
+/// The change of an advert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdvertTrigger {
     /// It is new.
@@ -82,7 +83,7 @@ pub struct PropertyWritten {
     pub property: i64,
     /// Identifier of the property.
     pub id: FlxId,
-    /// What happened to the property.
+    /// The change of the property.
     pub trigger: PropertyTrigger,
     /// Its record before the write, and the records of the properties that were merged into it; empty for a new one.
     pub former: Vec<FormerRecord>,
@@ -93,7 +94,7 @@ pub struct PropertyWritten {
 pub struct AdvertWritten {
     /// Row number in the store.
     pub advert: i64,
-    /// What happened to the advert.
+    /// The change of the advert.
     pub trigger: AdvertTrigger,
     /// Its record before the write; `None` for a new one.
     pub former: Option<FormerRecord>,
@@ -221,7 +222,7 @@ impl<'p> TransactionPercolator<'p> {
             }
             for alert in first.news {
                 matches::record_property_match(transaction, property.property, alert, at_ms)?;
-                if index.wants(alert).is_some_and(|wants| wants.created) {
+                if index.subscription(alert).is_some_and(|wants| wants.created) {
                     notify(alert, Branch::Created)?;
                 }
             }
@@ -287,7 +288,7 @@ impl<'p> TransactionPercolator<'p> {
             }
             for alert in first.news {
                 matches::record_advert_match(transaction, advert.advert, alert, at_ms)?;
-                if index.wants(alert).is_some_and(|wants| wants.created) {
+                if index.subscription(alert).is_some_and(|wants| wants.created) {
                     let snapshot = match shared_snapshot {
                         Some(snapshot) => snapshot,
                         None => store_snapshot(transaction, &advert.record)?,
@@ -381,7 +382,11 @@ fn followers(index: &AlertIndex, known: &[i64], reached: &Reached) -> impl Itera
             .as_ref()
             .is_none_or(|reached| reached.contains(alert))
     };
-    let wants = |alert: &i64| index.wants(*alert).is_some_and(|wants| wants.followed);
+    let wants = |alert: &i64| {
+        index
+            .subscription(*alert)
+            .is_some_and(|wants| wants.followed)
+    };
     let alerts = known.iter().copied();
     alerts.filter(move |alert| is_reached(alert) && wants(alert))
 }

@@ -50,7 +50,7 @@ pub enum Error {
     NamesNoModel {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// The path is not a backup created by `toise backup`.
@@ -66,7 +66,7 @@ pub enum Error {
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
 }

@@ -54,7 +54,7 @@ pub enum Error {
     Refused {
         /// File and line, environment variable, or flag.
         place: String,
-        /// What is wrong and what is allowed.
+        /// The fault, and the allowed values.
         fault: String,
     },
     /// Settings that contradict each other.

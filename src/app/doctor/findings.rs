@@ -35,12 +35,12 @@ pub enum Severity {
 pub struct Finding {
     /// How urgent it is.
     pub severity: Severity,
-    /// What it is, in one sentence without a full stop.
+    /// The finding, in one sentence without a full stop.
     pub message: String,
     /// The command to run, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What cannot be read, if that is the finding; the message is then the reason.
+    /// Name of the part that cannot be read, if that is the finding; the message is then the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damaged: Option<FaultyPart>,
 }

@@ -1,8 +1,8 @@
 //! Examines a data folder: what it holds, how old that is, what is missing, and which command to run. Used by `toise
 //! doctor`, for the log of a server that starts, and for the operators' endpoint that lists the findings.
 //!
-//! Reads the snapshots of tables, the lists of indexes, the description of the model and a few rows of the store, but
-//! no rows of tables, so it takes milliseconds for a folder of any size. It changes no data. `toise check` reads every
+//! Takes milliseconds for a folder of any size, because it reads no rows of tables: only snapshots, the lists of
+//! indexes, the description of the model and a few rows of the store. It changes no data. `toise check` reads every
 //! byte instead.
 
 mod findings;
@@ -40,7 +40,7 @@ const REPLICA: &str = "replica";
 /// File that a publication to object storage writes.
 const PUBLISHED: &str = "publish/digests.json";
 
-/// What a data folder holds, and what to do next.
+/// The contents of a data folder, and the next steps.
 #[derive(Clone, Debug, Serialize)]
 pub struct Examination {
     /// The data folder.
@@ -65,13 +65,13 @@ pub struct Examination {
     pub published_at: Option<String>,
     /// Bytes that may still be written to the disk; `None` if it cannot be queried.
     pub free_bytes: Option<u64>,
-    /// What is missing, old or wrong, the most urgent first.
+    /// Findings about missing, old or damaged parts, the most urgent first.
     pub findings: Vec<Finding>,
     #[serde(skip)]
     faults: Vec<Fault>,
 }
 
-/// What a table holds.
+/// The contents of a table.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TableState {
     /// Name of the table.
@@ -90,7 +90,7 @@ pub struct TableState {
     pub available: Option<String>,
     /// Whether some of its rows are invented.
     pub is_invented: bool,
-    /// What went wrong with its source in the last refresh.
+    /// Failures of its source in the last refresh.
     pub failures: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub struct AddressState {
     built_at: Option<DateTime<Utc>>,
 }
 
-/// What the store holds.
+/// The contents of the store.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StoreState {
     /// Length of its files.

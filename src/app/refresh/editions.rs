@@ -41,13 +41,13 @@ pub struct Editions {
 /// The diagnostics of a department that are held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldDiagnostics {
-    /// What the source had when it was queried, before they were downloaded.
+    /// The edition of the source when it was queried, before the files were downloaded.
     pub survey: Survey,
     /// The day on which it was queried, `yyyy-mm-dd`, UTC.
     pub asked_on: String,
 }
 
-/// What the last refresh found out about a source.
+/// The result of the last query of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceState {
     /// Newest edition that is held: a month, or the day of the latest change.
@@ -56,7 +56,7 @@ pub struct SourceState {
     pub available: Option<String>,
     /// When the table last had everything the source has, ISO 8601.
     pub current_at: Option<String>,
-    /// What went wrong; empty if nothing did.
+    /// Failures of the last query; empty if there were none.
     pub failures: Vec<String>,
 }
 

@@ -29,7 +29,7 @@ const WITHDRAWN_SHARE: usize = 10;
 /// The outcome of a refresh for one source.
 #[derive(Clone, Debug, Serialize)]
 pub struct SourceOutcome {
-    /// What the source had.
+    /// The edition of the source.
     #[serde(flatten)]
     pub plan: SourcePlan,
     /// The action that was planned.
@@ -62,7 +62,7 @@ pub struct ModelOutcome {
     pub note: Option<String>,
 }
 
-/// What a refresh did.
+/// The result of a refresh.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Departments.
@@ -108,7 +108,7 @@ impl Refresher<'_> {
         plan: &Plan,
         report: &mut dyn FnMut(&SourceOutcome),
     ) -> Result<Outcome, Failure> {
-        let mut editions = self.held()?;
+        let mut editions = self.editions_held()?;
         let mut sources = Vec::new();
         for source in &plan.sources {
             let mut outcome = SourceOutcome {

@@ -3,8 +3,8 @@
 //! [`Refresher::plan`] asks each source which editions it has and compares them with those in the data folder
 //! ([`editions`]). [`Refresher::run`] fetches and imports what is new. Addresses come first, because they give sales
 //! and diagnostics their positions. Then it trains a model if sales changed. Each import is one publication of its
-//! table, and `editions.json` is written after each step: a refresh that is killed continues where it stopped, and a
-//! source that fails leaves its table as it is.
+//! table, and `editions.json` is written after each step. A refresh that is killed therefore continues where it
+//! stopped, and a source that fails leaves its table unchanged.
 //!
 //! What happens to records that a source no longer has:
 //!

@@ -33,7 +33,7 @@ const IMPORTED_BYTES_PER_S: u64 = 2_000_000;
 /// The same for diagnostics, rows per second.
 const IMPORTED_DIAGNOSTICS_PER_S: u64 = 10_000;
 
-/// What a refresh does for a source.
+/// The step of a refresh for one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
@@ -47,7 +47,7 @@ pub enum Action {
     Failed,
 }
 
-/// What a source offers, and which part of it the data folder holds.
+/// The edition that a source offers, and the part of it that the data folder holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SourcePlan {
     /// Name of the table.
@@ -60,7 +60,7 @@ pub struct SourcePlan {
     pub new: u64,
     /// Size of the download, bytes; an estimate for diagnostics.
     pub bytes: u64,
-    /// What went wrong.
+    /// Failures of the queries.
     pub failures: Vec<String>,
     /// Notes on data that are no longer published and stay in the table.
     pub notes: Vec<String>,
@@ -88,7 +88,7 @@ pub(super) struct DiagnosticsBatch {
     pub since: DiagnosticRange,
 }
 
-/// What a refresh would do.
+/// The steps of a refresh.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Departments.
@@ -125,7 +125,7 @@ impl Refresher<'_> {
     /// # Errors
     /// An unknown department, or a table cannot be read.
     pub fn plan(&self, departments: &[String]) -> Result<Plan, Failure> {
-        let held = self.held()?;
+        let held = self.editions_held()?;
         self.runtime.block_on(async {
             let mut plan = Plan {
                 departments: departments.to_vec(),
@@ -140,7 +140,7 @@ impl Refresher<'_> {
 
     /// Returns what the data folder holds. A table without rows counts as missing, even if something was imported
     /// before.
-    pub(super) fn held(&self) -> Result<Editions, Failure> {
+    pub(super) fn editions_held(&self) -> Result<Editions, Failure> {
         let mut held = Editions::load(self.data);
         let lake = Lake::open(self.data)?;
         if lake.snapshot(toise_geocode::table::schema())?.rows() == 0 {

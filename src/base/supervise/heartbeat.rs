@@ -47,7 +47,7 @@ pub(super) struct Heartbeat {
     work_max: Duration,
     /// Start of the current piece of work, in milliseconds of the clock's monotonic time; [`IDLE`] if there is none.
     since_ms: AtomicU64,
-    /// What the worker waits for before it can work, such as another process.
+    /// Description of another process or resource that the worker must wait for before it can work.
     waits_for: Mutex<Option<String>>,
 }
 

@@ -38,7 +38,7 @@ pub struct ConvertedRow {
     pub advert: Value,
     /// Values that were left out of it.
     pub left_out: Vec<LeftOut>,
-    /// What was corrected in it.
+    /// Corrections made in the advert.
     pub warnings: Vec<&'static str>,
     /// A cell of classes from which no class was read.
     pub unread_class: Option<UnreadClass>,

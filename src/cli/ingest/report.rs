@@ -43,7 +43,7 @@ pub struct IngestExample {
     /// The value at fault, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<String>,
-    /// What the number counts: lines or records.
+    /// Unit of the number: `line` or `record`.
     #[serde(skip)]
     counted: &'static str,
 }
@@ -80,8 +80,8 @@ pub struct IngestReport {
     warnings: BTreeMap<String, IngestTally>,
     /// Warnings about fields of a file that look copied from another field.
     copied: Vec<String>,
-    /// Warnings about columns that no rule reads although their name says what no advert has, and about columns of
-    /// classes that name none.
+    /// Warnings about unread columns named like a field that every advert lacks, and about columns of classes without a
+    /// known class.
     unread: Vec<String>,
     /// Counts of the properties that were written, and of their merges that contradict each other.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,7 +104,7 @@ impl IngestReport {
         }
     }
 
-    /// Starts the count of a file; the following rows belong to it. `counted` is what their numbers count: `line` or
+    /// Starts the count of a file; the following rows belong to it. `counted` is the unit of their numbers: `line` or
     /// `record`.
     pub fn begin_file(&mut self, name: &str, counted: &'static str) {
         self.counted = counted;
@@ -114,14 +114,14 @@ impl IngestReport {
         });
     }
 
-    /// Ends a file with what was understood of its containers and its encoding.
+    /// Ends a file. `form` has its containers and its encoding as they were detected.
     pub fn end_file(&mut self, form: FileForm) {
         if let Some(file) = self.files.last_mut() {
             file.reading.form = form;
         }
     }
 
-    /// Sets which columns of the current file are read, as what, and which are not.
+    /// Sets the columns of the current file that are read, with their fields, and those that are not read.
     pub fn columns(&mut self, used: Vec<ColumnUse>, unused: &[String]) {
         if let Some(file) = self.files.last_mut() {
             file.reading.columns_used = used;
@@ -184,8 +184,8 @@ impl IngestReport {
         }
     }
 
-    /// Counts an advert by the outcome of its ingestion, and the values that were left out of it before. `location` is
-    /// what it had as its place.
+    /// Counts an advert by the outcome of its ingestion, and the values that were left out before it was ingested.
+    /// `location` is the advert's field of this name.
     pub fn add(
         &mut self,
         line: u64,
@@ -419,7 +419,7 @@ impl IngestReport {
     }
 }
 
-/// Returns the parts of a place that a row had, with those that were left out; `None` if it had none.
+/// Returns the parts of a place that a row contains, including those that were left out; `None` if there are none.
 fn place_cells(left_out: &[LeftOut], location: Option<&Value>) -> Option<String> {
     let given = location.and_then(Value::as_object).into_iter().flatten();
     let given = given.map(|(key, value)| format!("{key} {value}"));

@@ -47,9 +47,9 @@ pub struct OpenSource<'r> {
     pub rows: Rows<'r>,
     /// The names of its columns; `None` for JSON, whose objects may have different fields.
     pub header: Option<Vec<String>>,
-    /// What the numbers of its rows count: lines or records.
+    /// Unit of the numbers of its rows: `line` or `record`.
     pub counted: &'static str,
-    /// What was understood of its containers and its encoding.
+    /// Its containers and its encoding, as detected.
     pub form: SharedForm,
 }
 

@@ -1,6 +1,6 @@
-//! Finds columns that are probably ignored by mistake: a column that no rule reads although its name promises a field
-//! that every advert of the file lacks, and a column of classes whose texts name no known class. Without this, the user
-//! would only notice adverts without a price or with a wrong class.
+//! Finds columns that are probably ignored by mistake. These are unread columns named like a field that every advert of
+//! the file lacks, and columns of classes whose texts name no known class. Without these warnings, the user would only
+//! notice adverts without a price or with a wrong class.
 
 use serde_json::Value;
 

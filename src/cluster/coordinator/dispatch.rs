@@ -26,7 +26,7 @@ pub struct Shares {
     pub parts: u64,
     /// Parts that were answered by an earlier run.
     pub parts_found: u64,
-    /// What each worker did.
+    /// Statistics of each worker.
     pub workers: Vec<WorkerReport>,
 }
 

@@ -132,7 +132,7 @@ pub struct Cluster {
     places: Mutex<VecDeque<usize>>,
     /// Signals that a place is free or a worker is lost.
     changed: Notify,
-    tell: UserMessage,
+    notify: UserMessage,
 }
 
 /// Parses a list of addresses separated by commas.
@@ -163,7 +163,7 @@ impl Cluster {
         urls: &[Url],
         identity: Identity,
         refusals: Refusals,
-        tell: UserMessage,
+        notify: UserMessage,
     ) -> Result<Arc<Self>> {
         let mut asked = Vec::with_capacity(urls.len());
         for url in urls {
@@ -195,7 +195,7 @@ impl Cluster {
                 },
                 Err(status) if is_refusal(&status) => status.message().to_owned(),
                 Err(status) => {
-                    tell(&format!(
+                    notify(&format!(
                         "the worker {} does not answer and is left out: {}",
                         link.url,
                         status.message()
@@ -210,7 +210,7 @@ impl Cluster {
             };
             match refusals {
                 Refusals::Fail => return Err(refused),
-                Refusals::LeaveOut => tell(&refused.to_string()),
+                Refusals::LeaveOut => notify(&refused.to_string()),
             }
         }
         if links.is_empty() && refusals == Refusals::Fail {
@@ -224,7 +224,7 @@ impl Cluster {
             silent,
             places: Mutex::new(places),
             changed: Notify::new(),
-            tell,
+            notify,
         }))
     }
 
@@ -264,7 +264,7 @@ impl Cluster {
             return;
         }
         let left = self.left().len();
-        (self.tell)(&format!(
+        (self.notify)(&format!(
             "the worker {} failed and is dropped ({reason}); its work goes to the remaining {left}",
             link.url
         ));

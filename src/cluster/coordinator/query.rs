@@ -83,7 +83,7 @@ impl WorkerResolver for Workers {
 
 /// The rows of a query.
 pub struct QueryRows {
-    /// What each worker did; none if the query was run here.
+    /// Statistics of each worker; empty if the query ran in this process.
     pub workers: Vec<WorkerReport>,
     /// The rows.
     pub batches: SendableRecordBatchStream,
@@ -170,7 +170,7 @@ impl Cluster {
             Shared::Answered(rows) => return Ok(rows),
             Shared::Impossible(reason) => reason,
         };
-        (self.tell)(&format!("answered here, without workers: {reason}"));
+        (self.notify)(&format!("answered here, without workers: {reason}"));
         let rows = frame.execute_stream().await?;
         Ok(as_they_come(session, rows))
     }
@@ -221,7 +221,7 @@ impl Cluster {
             let error = match answered(state.task_ctx(), plan, limits).await {
                 Ok(rows) => {
                     let (count, seconds) = (links.len(), started.elapsed().as_secs_f64());
-                    (self.tell)(&format!("answered with {count} workers in {seconds:.1} s"));
+                    (self.notify)(&format!("answered with {count} workers in {seconds:.1} s"));
                     return Ok(Shared::Answered(QueryRows {
                         workers: self.report(),
                         ..rows

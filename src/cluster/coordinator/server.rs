@@ -76,7 +76,7 @@ impl ServerWorkers {
     }
 
     /// Returns the workers that are not resting.
-    fn awake(&self) -> Vec<Url> {
+    fn available_workers(&self) -> Vec<Url> {
         let mut resting = self.resting.lock();
         resting.retain(|_, since| since.elapsed() < REST);
         let awake = self.urls.iter().filter(|url| !resting.contains_key(url));
@@ -98,13 +98,13 @@ impl ServerWorkers {
             today: begun.today,
             has_adjustments: begun.has_adjustments,
         };
-        let urls = self.awake();
+        let urls = self.available_workers();
         if urls.is_empty() {
             return Ok(Shared::Impossible("no worker answered recently".into()));
         }
-        let tell: UserMessage = Arc::new(|line| tracing::info!("{line}"));
+        let notify: UserMessage = Arc::new(|line| tracing::info!("{line}"));
         let (access, identity) = (self.access.clone(), terms.identity.clone());
-        let cluster = Cluster::connect(access, &urls, identity, Refusals::LeaveOut, tell).await?;
+        let cluster = Cluster::connect(access, &urls, identity, Refusals::LeaveOut, notify).await?;
         let limits = SpoolLimits {
             rows_max: query.limits.rows_max,
             bytes_max: query.limits.bytes_max,

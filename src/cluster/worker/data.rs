@@ -1,7 +1,7 @@
 //! The open data of a worker: tables, the model, the index of addresses, and the jobs it works on.
 //!
-//! Before and after something is opened for a job or a query, the worker's data are compared with what the command asks
-//! for, so that a snapshot, model or index that changes in between is detected.
+//! Before and after a worker opens data for a job or a query, it compares their identity with the one that the command
+//! requests. A snapshot, model or index that changes in between is thus detected.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -45,7 +45,7 @@ pub enum Error {
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The fault, for the message.
         fault: String,
     },
     /// No page is left to evaluate.

@@ -13,10 +13,10 @@ const PRESCAN_BYTES: usize = 4_096;
 /// Decodes the bytes of a page to text.
 pub fn decode<'p>(bytes: &'p [u8], content_type: Option<&str>) -> Cow<'p, str> {
     // A byte order mark takes precedence; `decode` checks it itself.
-    let told = content_type
+    let declared_encoding = content_type
         .and_then(charset_of)
         .or_else(|| declared(bytes));
-    let encoding = told.unwrap_or_else(|| match std::str::from_utf8(bytes) {
+    let encoding = declared_encoding.unwrap_or_else(|| match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,
         Err(_) => WINDOWS_1252,
     });

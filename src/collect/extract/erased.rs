@@ -19,12 +19,14 @@ pub fn has_contact(bytes: &[u8], content_type: Option<&str>, contacts: &ErasedCo
     let is_in_bytes = || contacts.is_in_text(&String::from_utf8_lossy(bytes));
     contacts.is_in_text(&source)
         || matches!(source, Cow::Owned(_)) && is_in_bytes()
-        || shown(&source).iter().any(|text| contacts.is_in_text(text))
+        || visible_texts(&source)
+            .iter()
+            .any(|text| contacts.is_in_text(text))
 }
 
 /// Returns the text of a page with its pieces between tags joined directly, the same with spaces, and the values of
 /// attributes.
-fn shown(source: &str) -> [String; 3] {
+fn visible_texts(source: &str) -> [String; 3] {
     let tidied = tidy::tidy(source);
     let html = Html::parse_document(&tidied.html);
     let (mut direct, mut spaced, mut values) = (String::new(), String::new(), String::new());

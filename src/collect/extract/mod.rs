@@ -93,7 +93,7 @@ pub enum Rejection {
 /// The result of reading a page.
 #[derive(Clone, Debug)]
 pub struct Extraction {
-    /// What the page is.
+    /// The kind of page.
     pub verdict: PageVerdict,
     /// The values found, regardless of the verdict.
     pub findings: PageFindings,
@@ -184,7 +184,7 @@ pub fn extract(page: &PageInput<'_>, portal: Option<&Portal>) -> Extraction {
     Extraction { verdict, findings }
 }
 
-/// What is known about a page besides its findings.
+/// Facts about a page in addition to its findings.
 #[derive(Clone, Copy, Debug)]
 struct PageSummary {
     /// Whether its listing is offline.
@@ -224,7 +224,7 @@ fn names_only_rooms(document: &PageDocument, findings: &PageFindings) -> bool {
     let headings = document.headings().join(" ");
     findings.has(ROOMS)
         && !findings.has("land.surface")
-        && !page_kind::says(&headings, &OTHER_HOMES)
+        && !page_kind::contains_any(&headings, &OTHER_HOMES)
 }
 
 /// Returns the media type of a response that cannot be a page; `None` if it can be one.

@@ -3,8 +3,9 @@
 //!
 //! A town is *written* if it comes with a postal code, a department or an arrondissement, and *named* if only its name
 //! is given. A written town in the title or heading overrides structured data. A name counts as a town if the page
-//! confirms it by a postal code or a department, or if it is not an everyday word and means one commune by far larger
-//! than any other of that name. The address of the agency can confirm a name, but it is never used as the town itself.
+//! confirms it by a postal code or a department. Without that, it must not be an everyday word, and one commune of the
+//! name must be far larger than all others. The address of the agency can confirm a name, but it is never used as the
+//! town itself.
 
 use serde_json::Value;
 

@@ -17,7 +17,7 @@ use toise_contract::columns::narrower;
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnNames {
     names: Vec<String>,
-    /// What they mean, each meaning once.
+    /// Their meanings, each once.
     meanings: Vec<&'static str>,
 }
 
@@ -73,8 +73,9 @@ impl<'c, 'o> OtherNames<'c, 'o> {
         }
     }
 
-    /// Returns the column that a path means: the one with the same folded name, else the best-ranked one with the same
-    /// meaning, otherwise one with a narrower meaning that the mapping does not name: a rent for a price.
+    /// Returns the column that a path means. In this order: the column with the same folded name; the best-ranked
+    /// column with the same meaning; a column with a narrower meaning that the mapping does not name, such as a rent
+    /// for a price.
     pub fn find(&self, path: &RowPath) -> Option<&'c str> {
         let wanted = path.folded.as_ref()?;
         let mut others = self.others.iter();

@@ -183,16 +183,16 @@ pub(super) fn other_currency<'r>(
 }
 
 /// Adds the other currency of each value that the steps lead to, in order, or `None`. It is named in the value or its
-/// parent; `beside` is the currency named in the parent of `value`.
+/// parent; `of_parent` is the currency named in the parent of `value`.
 fn add_currencies<'r>(
     value: &'r Value,
     steps: &[RowStep],
-    beside: Option<&'r str>,
+    of_parent: Option<&'r str>,
     found: &mut Vec<Option<&'r str>>,
 ) {
     let own = value.as_object().and_then(named_currency);
     let Some((step, rest)) = steps.split_first() else {
-        found.push(own.or(beside));
+        found.push(own.or(of_parent));
         return;
     };
     for one in inner(value, step) {
@@ -203,7 +203,7 @@ fn add_currencies<'r>(
 /// Returns whether a text has the sign or a name of the euro: `prix_eur`, `480 000 €`.
 fn names_euro(text: &str) -> bool {
     let lower = text.to_lowercase();
-    let mut words = lower.split(|sign: char| !sign.is_alphabetic());
+    let mut words = lower.split(|character: char| !character.is_alphabetic());
     lower.contains('€') || words.any(|word| ["eur", "euro", "euros"].contains(&word))
 }
 
@@ -234,7 +234,7 @@ fn own_text(value: &Value) -> Cow<'_, Value> {
     let unit = unit.map(|unit| unit.trim().to_lowercase());
     let unit = unit.filter(|unit| LARGE_AREAS.contains(&unit.as_str()));
     let number = text.as_str().map(str::trim);
-    let number = number.filter(|text| text.ends_with(|sign: char| sign.is_ascii_digit()));
+    let number = number.filter(|text| text.ends_with(|character: char| character.is_ascii_digit()));
     match number.zip(unit) {
         Some((number, unit)) => Cow::Owned(Value::String(format!("{number} {unit}"))),
         None => Cow::Borrowed(text),

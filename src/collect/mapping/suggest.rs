@@ -1,7 +1,7 @@
 //! Suggests a mapping for a file: `toise ingest FILE --suggest`.
 //!
 //! A column is assigned to a field by its name, using the common table of names, and by its values: a rule is tried on
-//! the rows, and its confidence is the share of them that it reads with a plausible value. Rules that are not certain
+//! the rows. Its confidence is the share of rows from which it reads a plausible value. Rules that are not certain
 //! enough are written as comments. The suggestion thus shows what is known, what is not, and what the user must add.
 
 mod draft;
@@ -52,7 +52,7 @@ pub struct Suggestion {
     pub text: String,
     /// The mapping parsed from the text.
     pub mapping: Mapping,
-    /// What no rule reliably reads, and how to add it.
+    /// Fields that no rule reads reliably, and how to add a rule.
     pub missing: Vec<String>,
 }
 
@@ -167,8 +167,8 @@ impl SampledFile {
     }
 }
 
-/// What an advert needs, and the area, which every comparison needs: its name, the fields of which a certain rule must
-/// read one, and how to supply it otherwise.
+/// The needs of an advert, and the area, which every comparison uses. Each entry has its name, the fields of which a
+/// certain rule must read one, and advice if none does.
 const NEEDED: [(&str, &[&str], &str); 5] = [
     (
         "type",

@@ -19,7 +19,7 @@ pub(super) fn list(text: &str) -> Option<Vec<Value>> {
 /// separates only before another URL, because URLs may contain both.
 pub(super) fn addresses(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    for part in text.split(|sign: char| sign == '|' || sign.is_whitespace()) {
+    for part in text.split(|character: char| character == '|' || character.is_whitespace()) {
         let mut rest = part;
         loop {
             let end = rest
@@ -56,7 +56,7 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
 
 /// Returns what a lone separator before three digits means if a rule names the decimal sign.
 pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
-    decimal.map(|sign| match sign {
+    decimal.map(|mark| match mark {
         ',' => LoneSeparator::French,
         _ => LoneSeparator::English,
     })
@@ -74,7 +74,8 @@ pub(super) fn without_discount(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     };
     let with_number = before.trim_end();
-    let is_of_number = |sign: char| sign.is_ascii_digit() || matches!(sign, '.' | ',');
+    let is_of_number =
+        |character: char| character.is_ascii_digit() || matches!(character, '.' | ',');
     let sign = with_number.trim_end_matches(is_of_number);
     match sign.strip_suffix(['-', '−', '–']) {
         Some(price) if sign.len() < with_number.len() => {

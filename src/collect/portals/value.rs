@@ -1,9 +1,9 @@
 //! Converts the text of an element, a cell or a JSON value to the value of a field. This part of a rule is common to
 //! portals and mappings.
 //!
-//! Without `as`, a rule reads by the type of its field: a number for an area, a date for a timestamp, yes or no for a
-//! flag, a word such as `Maison` or `vente` for a class or an offer. A value that the contract does not accept for the
-//! field counts as missing.
+//! Without `as`, the type of the field decides how a rule reads: a number for an area, a date for a timestamp, yes or
+//! no for a flag, and a word such as `Maison` or `vente` for a class or an offer. A value that the contract does not
+//! accept for the field counts as missing.
 
 use std::collections::BTreeMap;
 
@@ -171,7 +171,7 @@ pub struct ValueRule {
     pattern: Option<Regex>,
     scale: f64,
     decimal: Option<char>,
-    /// What a lone separator before three digits means in the columns of the rule, if the numbers in the file show it.
+    /// Meaning of a lone separator before three digits in the rule's columns, if the numbers in the file show it.
     lone: Option<LoneSeparator>,
     formats: Vec<String>,
     /// Separator of the items of a list, if the file gives one.
@@ -377,8 +377,8 @@ impl ValueRule {
         self.map.is_empty() && self.pattern.is_none() && !matches!(self.reading, ValueFormat::Words)
     }
 
-    /// Returns whether a value that gave no result is merely silent about the field, not wrong: the pattern does not
-    /// match, the words do not mention the field, or the second of two areas is no plot.
+    /// Returns whether a value that gave no result says nothing about the field, and is therefore no error: the pattern
+    /// does not match, the words do not mention the field, or the second of two areas is no plot.
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
@@ -482,7 +482,8 @@ impl ValueRule {
         let is_whole = self.map.iter().find(|(phrase, _)| *phrase == whole);
         let contained = || {
             let mut phrases = self.map.iter();
-            phrases.find(|(phrase, _)| !phrase.is_empty() && page_kind::says(text, &[phrase]))
+            phrases
+                .find(|(phrase, _)| !phrase.is_empty() && page_kind::contains_any(text, &[phrase]))
         };
         is_whole.or_else(contained).map(|(_, value)| value.clone())
     }
@@ -591,7 +592,7 @@ fn energy_class(start: &str, text: &str) -> Option<Value> {
 fn first_class(text: &str) -> Option<AssetClass> {
     let is_cell = text.split_whitespace().count() <= CELL_WORDS_MAX;
     let first = text
-        .split(|sign: char| !sign.is_alphanumeric())
+        .split(|character: char| !character.is_alphanumeric())
         .find(|word| !word.is_empty());
     let first = first.map(str::to_lowercase);
     let is_english = matches!(first.as_deref(), Some("office" | "building" | "land"));

@@ -1,5 +1,5 @@
-//! All trees in one array, for fast predictions: several trees are walked side by side, so that the processor does not
-//! wait for the memory of one node after another, and without branches that it would have to predict.
+//! All trees in one array, for fast predictions. Several trees are walked side by side, so that the processor does not
+//! wait for the memory of one node after another. The loop has no branches that the processor would have to predict.
 
 use super::FEATURES_MAX;
 use super::tree::Tree;

@@ -1,6 +1,6 @@
 //! The loss, its gradients, and the leaf values that minimise it.
 //!
-//! The loss is the quantile loss with a rounded kink, as in XGBoost 3.4: near the kink it is curved like a parabola, so
+//! The loss is the quantile loss with a rounded kink, as in XGBoost 3.4. Near the kink it is curved like a parabola, so
 //! each leaf takes a Newton step instead of computing a quantile of its residuals.
 
 use rayon::prelude::*;

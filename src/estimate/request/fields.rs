@@ -38,7 +38,7 @@ pub const OFFERS: [&str; 1] = ["OFFER_BUY"];
 pub const LOCATION: [&str; 3] = ["location", "locationCoordinate", "location"];
 /// Columns that give a position.
 pub const POSITION_COLUMNS: [&str; 2] = ["longitude", "latitude"];
-/// What a table may have instead of them, for a message.
+/// Alternative to the required columns, for a message.
 pub const INSTEAD_OF_POSITION: &str =
     ", or an address, postcode or city instead of longitude and latitude";
 /// The path of an address in a body.
@@ -207,7 +207,7 @@ pub(super) const fn within(
     Field::optional(name, FieldKind::Object(fields), about)
 }
 
-pub(super) const fn must(field: Field) -> Field {
+pub(super) const fn made_required(field: Field) -> Field {
     Field {
         is_required: true,
         ..field
@@ -246,7 +246,7 @@ pub(super) const CHARACTERISTICS: [Field; 7] = [
     of(HomeInput::Terrace),
 ];
 const HABITATION: [Field; 7] = [
-    must(within("surface", &TOTAL, "Its surface")),
+    made_required(within("surface", &TOTAL, "Its surface")),
     of(HomeInput::Rooms),
     of(HomeInput::Bedrooms),
     within("propertyCondition", &CONDITION, "Its age and condition"),
@@ -263,11 +263,11 @@ const OFFER: [Field; 1] = [of(HomeInput::Offer)];
 
 /// The body of an estimate.
 pub static ESTIMATE: [Field; 5] = [
-    must(within("location", &PLACE, "Location of the home")),
+    made_required(within("location", &PLACE, "Location of the home")),
     of(HomeInput::Class),
-    must(within("habitation", &HABITATION, "The home itself")),
+    made_required(within("habitation", &HABITATION, "The home itself")),
     within("land", &LAND, "The land that comes with it"),
-    must(within("offer", &OFFER, "The offer")),
+    made_required(within("offer", &OFFER, "The offer")),
 ];
 
 static ITEMS: ListOf = ListOf {

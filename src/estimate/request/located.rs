@@ -16,7 +16,7 @@ pub(super) enum HomePlace {
     /// By its coordinate alone.
     Coordinate,
     /// By its coordinate; the body also gives an address, which is ignored.
-    CoordinateBesideAddress,
+    CoordinateAndAddress,
     /// By an address alone.
     Address(String),
 }
@@ -59,7 +59,7 @@ impl HomeRequest {
         let Self { mut home, place } = self;
         let (address, position_from) = match place {
             HomePlace::Coordinate => (None, None),
-            HomePlace::CoordinateBesideAddress => (None, Some("locationCoordinate")),
+            HomePlace::CoordinateAndAddress => (None, Some("locationCoordinate")),
             HomePlace::Address(address) => {
                 let found = geocoder
                     .locate(PostalAddress::line(&address))

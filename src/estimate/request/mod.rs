@@ -38,7 +38,7 @@ use toise_opendata::portfolio::RowFault;
 const POSITION_PATH: &str = "longitude, latitude";
 /// Advice for a row without a position.
 const POSITION_ADVICE: &str = "; `toise geocode` finds the positions of addresses";
-/// Advice for a row with another class.
+/// Advice for a row whose class is neither flat nor house.
 const CLASS_ADVICE: &str = ", or a word for one such as Appartement or Maison";
 
 /// Parses the body of an estimate; `today` is the default valuation date. Does not locate its address yet.
@@ -81,13 +81,13 @@ fn home_of(
 ) -> Result<HomeRequest, Fault> {
     let mut draft = HomeDraft::default();
     for field in &FIELDS {
-        if let Some(taken) = said(field, values) {
+        if let Some(taken) = value_for(field, values) {
             draft.set(field.input, taken);
         }
     }
     let address = values.at(["location", "address"].into_iter());
     let place = match address {
-        Some(Taken::Text(_)) if draft.has_position() => HomePlace::CoordinateBesideAddress,
+        Some(Taken::Text(_)) if draft.has_position() => HomePlace::CoordinateAndAddress,
         Some(Taken::Text(address)) => {
             // A placeholder, replaced by the position of the address before the home is valued.
             draft.set_position((0.0, 0.0));
@@ -109,7 +109,7 @@ fn home_of(
 }
 
 /// Returns the value that a body gives for a field.
-fn said<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> {
+fn value_for<'a>(field: &HomeField, values: &'a Values<'_>) -> Option<&'a Taken<'a>> {
     let place = match field.input {
         HomeInput::Longitude => 0,
         HomeInput::Latitude => 1,
@@ -156,8 +156,8 @@ pub fn parse_cells<'c>(
 /// Parses a home from parameters named like the columns of a row; see [`parse_cells`].
 ///
 /// # Errors
-/// Those of [`parse_cells`], with the parameter as path; and a letter that no energy class has, which a row leaves out
-/// and reports.
+/// Those of [`parse_cells`], with the parameter as path. In addition, a letter that is no class of a diagnostic is an
+/// error; a row leaves it out and reports it.
 pub fn parse_parameters<'c>(
     parameters: impl Iterator<Item = (&'static HomeField, &'c str)> + Clone,
     position: Option<(f64, f64)>,
@@ -225,8 +225,8 @@ pub fn is_without_class(field: &HomeField, cell: &str) -> bool {
         && words::energy_class(cell) == Some("")
 }
 
-/// Translates spellings that are common in files to those of the contract: the class of a diagnostic, a class in French
-/// or English.
+/// Translates spellings that are common in files to those of the contract: the energy or climate class of a diagnostic,
+/// and the class of a home in French or English.
 fn word(input: HomeInput, cell: &str) -> String {
     let graded = |start: &str| match words::energy_class(cell) {
         Some("") => format!("{start}_NC"),

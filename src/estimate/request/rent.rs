@@ -7,8 +7,8 @@ use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::fields::{
-    CHARACTERISTICS, CONDITION, DIAGNOSTIC, HomeField, HomeInput, LAND, PLACE, TOTAL, must, of,
-    within,
+    CHARACTERISTICS, CONDITION, DIAGNOSTIC, HomeField, HomeInput, LAND, PLACE, TOTAL,
+    made_required, of, within,
 };
 use super::home_of;
 use super::located::HomeRequest;
@@ -21,7 +21,7 @@ pub const RENT_OFFERS: [&str; 1] = ["OFFER_RENT"];
 /// Lowest and highest price of a home, EUR.
 const PRICE_EUR: (f64, f64) = (1_000.0, 1e9);
 
-const fn may(field: Field) -> Field {
+const fn made_optional(field: Field) -> Field {
     Field {
         is_required: false,
         ..field
@@ -35,9 +35,9 @@ const FURNITURE: Field = Field::optional(
 );
 const FEATURES: [Field; 3] = [of(HomeInput::Floor), of(HomeInput::Floors), FURNITURE];
 const HABITATION: [Field; 7] = [
-    must(within("surface", &TOTAL, "Its surface")),
-    may(of(HomeInput::Rooms)),
-    may(of(HomeInput::Bedrooms)),
+    made_required(within("surface", &TOTAL, "Its surface")),
+    made_optional(of(HomeInput::Rooms)),
+    made_optional(of(HomeInput::Bedrooms)),
     within(
         "propertyCondition",
         &CONDITION,
@@ -63,9 +63,9 @@ const OFFER: [Field; 1] = [Field::optional(
 
 /// The body of an estimate of a rent.
 pub static RENT: [Field; 6] = [
-    must(within("location", &PLACE, "Location of the home")),
+    made_required(within("location", &PLACE, "Location of the home")),
     of(HomeInput::Class),
-    must(within("habitation", &HABITATION, "The home itself")),
+    made_required(within("habitation", &HABITATION, "The home itself")),
     within("land", &LAND, "The land that comes with it"),
     within("offer", &OFFER, "The offer"),
     Field::optional(

@@ -323,8 +323,8 @@ fn a_row_needs_position_class_and_surface_and_names_its_columns() {
 
 #[test]
 fn an_address_stands_for_the_coordinate_which_wins_where_both_are_given() {
-    let beside = with("location.address", json!("48000 Mende"));
-    let home = located(&beside).unwrap();
+    let both_given = with("location.address", json!("48000 Mende"));
+    let home = located(&both_given).unwrap();
     assert_eq!((home.home.longitude, home.home.latitude), (2.35, 48.86));
     assert_eq!(
         (home.address, home.position_from),

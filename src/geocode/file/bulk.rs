@@ -53,7 +53,7 @@ pub enum Error {
     Request {
         /// Path of the file.
         path: PathBuf,
-        /// What does not fit.
+        /// The fault in the request or the file.
         fault: Fault,
     },
     /// A Parquet file cannot be read or exceeds a limit.
@@ -151,7 +151,7 @@ pub struct FileJob<'a> {
     pub output: &'a Path,
     /// The request to apply to the input.
     pub request: &'a FileRequest,
-    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    /// The treatment of cells of a CSV output that a spreadsheet would run as formulas.
     pub formulas: Formulas,
     /// Called with the number of input bytes read since the previous call.
     pub progress: &'a dyn Fn(u64),

@@ -1,8 +1,8 @@
 //! Geocodes files of addresses: reads CSV and writes the same CSV with the results appended.
 //!
-//! [`received`] unpacks what a client sent, [`text`] detects the encoding of a file, [`records`] splits it without
-//! changing a byte, [`rows`] geocodes its rows, and [`csv`] combines them block by block, so that memory does not grow
-//! with the file. [`bulk`] does the same for files on the command line, including Parquet and NDJSON.
+//! [`received`] unpacks the file of a client, [`text`] detects its encoding, [`records`] splits it without changing a
+//! byte, and [`rows`] geocodes its rows. [`csv`] runs these steps block by block, so that memory does not grow with the
+//! file. [`bulk`] does the same for files on the command line, including Parquet and NDJSON.
 
 pub mod bulk;
 pub mod columns;

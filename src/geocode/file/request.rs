@@ -460,10 +460,11 @@ fn town_note(request: &FileRequest, named: &FileRequest) -> Option<String> {
 /// no header and would lose its first row.
 fn refuse_row(header: &[String]) -> Result<(), Fault> {
     let is_postal_code = |word: &str| {
-        word.len() == POSTAL_CODE_BYTES && word.bytes().all(|sign| sign.is_ascii_digit())
+        word.len() == POSTAL_CODE_BYTES && word.bytes().all(|byte| byte.is_ascii_digit())
     };
     let is_address = |cell: &&String| {
-        let mut words = cell.split(|sign: char| !sign.is_alphanumeric() && sign != '_');
+        let mut words =
+            cell.split(|character: char| !character.is_alphanumeric() && character != '_');
         is_numbered_street(cell) || words.any(is_postal_code)
     };
     let Some(cell) = header.iter().find(is_address) else {
@@ -486,7 +487,7 @@ fn is_numbered_street(cell: &str) -> bool {
         meant.any(|word| lexicon::is_street_type(word))
     };
     has_house_number(cell)
-        && after.starts_with(|sign: char| sign.is_whitespace() || sign == ',')
+        && after.starts_with(|character: char| character.is_whitespace() || character == ',')
         && words.len() >= STREET_WORDS_MIN
         && street_starts(&words).any(is_type)
 }

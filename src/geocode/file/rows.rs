@@ -113,7 +113,7 @@ impl RowCells {
         }
         let street = text[number_end..street_end].trim_start();
         // Digits alone are a postal code: the row has no street.
-        let is_number = |street: &str| street.bytes().all(|sign| sign.is_ascii_digit());
+        let is_number = |street: &str| street.bytes().all(|byte| byte.is_ascii_digit());
         if number_end > 0 && !street.is_empty() && (has_house_number(street) || is_number(street)) {
             // With the blank after it.
             text.drain(..=number_end);

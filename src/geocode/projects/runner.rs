@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 /// Name of the lease that the working process holds, and of its thread.
 const NAME: &str = "geocoding-projects";
-/// Each tick looks for projects that other processes started.
+/// Every tick, the runner looks for projects that other processes started.
 const PACE: Pace = Pace {
     tick: Duration::from_secs(1),
     lead_every: Duration::from_secs(1),
@@ -59,7 +59,7 @@ impl Projects {
             store: &self.store,
             pace: PACE,
         };
-        let duty = RunnerLoop {
+        let runner = RunnerLoop {
             projects: self.clone(),
             addresses,
             pool,
@@ -67,7 +67,7 @@ impl Projects {
             is_paused: false,
             upkeep_at: Duration::ZERO,
         };
-        Leader::start(supervisor, post, (self.notifier.clone(), inbox), duty)
+        Leader::start(supervisor, post, (self.notifier.clone(), inbox), runner)
     }
 }
 
@@ -117,7 +117,7 @@ impl LeaderTask for RunnerLoop {
                 Err(error) => return self.end(lease, &project, Some(error.to_string())),
             }
         }
-        if self.pauses() {
+        if self.is_disk_nearly_full() {
             return Ok(());
         }
         let Some(open) = self.current.as_mut() else {
@@ -154,7 +154,7 @@ impl LeaderTask for RunnerLoop {
 
 impl RunnerLoop {
     /// Returns whether the disk is nearly full; logs when that changes.
-    fn pauses(&mut self) -> bool {
+    fn is_disk_nearly_full(&mut self) -> bool {
         let is_full = self.projects.room.is_nearly_full();
         if is_full != self.is_paused {
             if is_full {

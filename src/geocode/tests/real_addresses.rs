@@ -59,7 +59,9 @@ fn row_of_ban(record: &HashMap<String, String>) -> Option<AddressRow> {
 fn row_of_bano(fields: &csv::StringRecord) -> Option<AddressRow> {
     let (id, number) = (fields.get(0)?, fields.get(1)?);
     let insee_code = id.get(..5)?.to_owned();
-    let digits = number.split(|sign: char| !sign.is_ascii_digit()).next()?;
+    let digits = number
+        .split(|character: char| !character.is_ascii_digit())
+        .next()?;
     let suffix = fold::folded(&number[digits.len()..]);
     let tail = if suffix.is_empty() {
         String::new()

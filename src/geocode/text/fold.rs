@@ -33,17 +33,17 @@ pub fn tokens(text: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut open = false;
     let mut broken = false;
-    for (at, sign) in text.char_indices() {
-        if is_combining_mark(sign) {
+    for (at, character) in text.char_indices() {
+        if is_combining_mark(character) {
             continue;
         }
-        if !sign.is_alphanumeric() {
-            broken |= matches!(sign, ',' | ';' | '\n' | '\r' | '\t' | '|' | '(' | ')');
+        if !character.is_alphanumeric() {
+            broken |= matches!(character, ',' | ';' | '\n' | '\r' | '\t' | '|' | '(' | ')');
             open = false;
             continue;
         }
-        let end = at + sign.len_utf8();
-        let is_digit = sign.is_ascii_digit();
+        let end = at + character.len_utf8();
+        let is_digit = character.is_ascii_digit();
         let same = tokens
             .last()
             .is_some_and(|last| last.is_number() == is_digit);
@@ -58,7 +58,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
             broken = false;
         }
         if let Some(token) = tokens.last_mut() {
-            fold_into(sign, &mut token.text);
+            fold_into(character, &mut token.text);
             token.end = end;
         }
         open = true;
@@ -92,17 +92,17 @@ pub fn begin_with(words: &[String], text: &str) -> bool {
     words.starts_with(&wanted)
 }
 
-fn fold_into(sign: char, out: &mut String) {
-    if sign.is_ascii() {
-        out.push(sign.to_ascii_lowercase());
+fn fold_into(character: char, out: &mut String) {
+    if character.is_ascii() {
+        out.push(character.to_ascii_lowercase());
         return;
     }
-    match sign {
+    match character {
         'œ' | 'Œ' => out.push_str("oe"),
         'æ' | 'Æ' => out.push_str("ae"),
         'ß' => out.push_str("ss"),
         _ => {
-            let plain = sign.nfkd().filter(|part| !is_combining_mark(*part));
+            let plain = character.nfkd().filter(|part| !is_combining_mark(*part));
             out.extend(
                 plain
                     .flat_map(char::to_lowercase)

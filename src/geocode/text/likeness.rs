@@ -1,6 +1,6 @@
 //! Measures how similar a word of a query and a word of the base are, from 0 to 1.
 //!
-//! A query is compared with every distinct word of the communes it may mean, so most comparisons must end early: a
+//! A query is compared with every distinct word of the communes that it may mean, so most comparisons must end early. A
 //! signature of the letters and the lengths bound the edit distance before any letter is compared.
 
 use std::cmp::Ordering;

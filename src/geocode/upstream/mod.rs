@@ -1,10 +1,10 @@
 //! The upstream service: a geocoder with the same API, queried when the index has no good result, or instead of the
 //! index.
 //!
-//! The public one is `https://data.geopf.fr/geocodage`. A query goes through these steps, each of which may end it: the
-//! cached answers (`cache`), the circuit breaker (`breaker`), the limit on requests in flight, the rate limit (`pace`),
-//! one request without retries. All waits before the request end at the caller's deadline, and the request itself takes
-//! at most [`REQUEST_TIMEOUT`].
+//! The public service is `https://data.geopf.fr/geocodage`. A query goes through these steps, each of which may end it:
+//! the cached answers (`cache`), the circuit breaker (`breaker`), the limit on requests in flight, the rate limit
+//! (`pace`), one request without retries. All waits before the request end at the caller's deadline, and the request
+//! itself takes at most [`REQUEST_TIMEOUT`].
 
 mod answer;
 mod breaker;
@@ -53,7 +53,7 @@ const REFUSALS: [u16; 2] = [400, 422];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the upstream geocoding service does not respond: {reason}")]
 pub struct Unavailable {
-    /// What happened. It contains no part of the query.
+    /// The reason. It contains no part of the query.
     pub reason: String,
     /// Time after which the query may be repeated.
     pub retry_after: Duration,

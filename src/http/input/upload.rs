@@ -1,8 +1,8 @@
 //! Receives a file in pieces of a useful length, and refuses clients that send too slowly.
 //!
 //! Pieces are written to disk or searched for the parts of a form, and both cost something for each piece. Without this
-//! module, a client that sends a byte now and then would make each byte a piece, and would hold its place among the
-//! uploads for as long as an upload may take.
+//! module, each byte of a slow client could become a piece, and the client would keep its upload slot for as long as an
+//! upload may take.
 
 use std::time::Duration;
 

@@ -39,7 +39,7 @@ pub enum Error {
     Csv {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault, for the message.
         source: csv::Error,
     },
     /// A row cannot be judged.
@@ -49,7 +49,7 @@ pub enum Error {
         path: PathBuf,
         /// Number of the row, the first after the header being 1.
         row: usize,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: &'static str,
     },
 }

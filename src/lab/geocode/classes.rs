@@ -19,7 +19,7 @@ pub enum Wanted {
 pub struct Class {
     /// Its name.
     pub name: &'static str,
-    /// What it changes.
+    /// Description of its change to an address.
     pub about: &'static str,
     /// Kind of result that its queries should give.
     pub wanted: Wanted,

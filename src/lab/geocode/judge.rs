@@ -30,8 +30,8 @@ pub struct Question<'a> {
 pub struct Outcome {
     /// Whether the first result is the one meant.
     pub is_right: bool,
-    /// Whether the first result is right at its own precision: a street alone counts if it is the right street. A town
-    /// alone never counts, because a street is asked for.
+    /// Whether the first result is right at its own precision, even if a house was expected: a street alone counts if
+    /// it is the right street. A town alone never counts, because a street is asked for.
     pub is_true: bool,
     /// Whether one of the first five is right.
     pub is_among: bool,
@@ -94,8 +94,8 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// Returns whether a result is the one wanted. A house is right within [`HOUSE_M`] of the one meant, because two
-    /// addresses may share a door; a street is right if its name and commune agree.
+    /// Returns whether a result is the expected one. A house is right within [`HOUSE_M`] of the expected house, because
+    /// two addresses may share a door. A street is right if its name and commune agree.
     fn is_right(&self, geocoder: &Geocoder, one: &Match) -> bool {
         let meant = self.address;
         match self.wanted {

@@ -2,10 +2,10 @@
 //! results judged ([`judge`]).
 //!
 //! A score should be a probability: of results with a score of 0.9, nine in ten should be right ([`calibration`]).
-//! Queries for known addresses alone cannot show this, so the same classes are also asked for addresses that the
-//! geocoder does not have: streets that were removed from towns it knows, and whole departments whose towns it knows by
-//! name only. None of them can be answered, and the worst error is to name another town with certainty. Cases collected
-//! by others ([`cases`]) are judged too.
+//! Queries for known addresses alone cannot show this. The same classes are therefore also applied to addresses that
+//! the geocoder does not have: streets that were removed from towns it knows, and whole departments whose towns it
+//! knows by name only. None of them can be answered, and the worst error is to name another town with certainty. Cases
+//! collected by others ([`cases`]) are judged too.
 
 pub mod calibration;
 pub mod cases;
@@ -83,7 +83,7 @@ pub struct GeocodeOptions {
 pub struct ClassResult {
     /// Name of the class.
     pub class: &'static str,
-    /// What it changes about an address.
+    /// Description of its change to an address.
     pub about: &'static str,
     /// Number of queries.
     pub n: u64,
@@ -332,7 +332,7 @@ fn failure(question: &Question<'_>, outcome: &Outcome) -> Failure {
 
 /// Outcomes of questions about withheld addresses.
 struct Absent {
-    /// What was withheld; the class and the outcome of each question.
+    /// The kind of withheld addresses; the class and the outcome of each question.
     asked: Vec<(&'static str, Vec<(usize, Outcome)>)>,
 }
 

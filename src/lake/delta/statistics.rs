@@ -44,7 +44,7 @@ pub(super) fn of_file(metadata: &ParquetMetaData, schema: &Schema) -> Value {
         }
         if let Some((min, max)) = bounds(&groups) {
             let kind = field.data_type();
-            if let (Some(min), Some(max)) = (shown(&min, kind), shown(&max, kind)) {
+            if let (Some(min), Some(max)) = (bound_as_json(&min, kind), bound_as_json(&max, kind)) {
                 least.insert(name.clone(), min);
                 greatest.insert(name.clone(), max);
             }
@@ -112,7 +112,7 @@ fn bounds_of(statistics: &Statistics) -> Option<(Bound, Bound)> {
 }
 
 /// Returns a bound as JSON, in the form that the type of its column needs.
-fn shown(bound: &Bound, kind: &DataType) -> Option<Value> {
+fn bound_as_json(bound: &Bound, kind: &DataType) -> Option<Value> {
     match (bound, kind) {
         (Bound::Integer(days), DataType::Date32) => {
             let day = NaiveDate::default().checked_add_signed(Duration::try_days(*days)?)?;

@@ -2,8 +2,8 @@
 //!
 //! A file of a few kilobytes can announce gigabytes in three ways: pages that decompress to a thousand times their
 //! length, a dictionary whose one long text is repeated in every row, and texts that are encoded as differences to the
-//! text before. So a file is examined before it is read (`bounds`, `pages`: footer and page headers, about 1 µs per
-//! page), texts are read as views of their pages rather than as copies (`views`), and the text bytes of a batch are
+//! text before. Therefore a file is examined before it is read (`bounds`, `pages`: footer and page headers, about 1 µs
+//! per page). Texts are read as views of their pages rather than as copies (`views`), and the text bytes of a batch are
 //! counted before it is returned. Code that reads a Parquet file that toise did not write uses [`ForeignParquet`], or
 //! has it examine the file before another reader opens it.
 
@@ -50,7 +50,7 @@ pub enum ForeignError {
         row_group: usize,
         /// Path of the column.
         column: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// The texts are too long.

@@ -57,7 +57,7 @@ pub(super) fn read_geometry(text: &str) -> Result<Option<Geometry>, String> {
     Ok(geometry.into_geometry())
 }
 
-/// What was read so far.
+/// The values read so far.
 #[derive(Default)]
 struct Found {
     geometries: Vec<Option<Geometry>>,

@@ -269,8 +269,8 @@ impl ListingsWriter<'_> {
     ) -> Result<()> {
         for (advert, member) in leaving {
             self.move_advert(*advert, property)?;
-            if let Some(founded) = member.advert.flx_id {
-                self.redirect_identifier(founded, former, property)?;
+            if let Some(merged_id) = member.advert.flx_id {
+                self.redirect_identifier(merged_id, former, property)?;
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Reads the homes to rent, one for each property, however many adverts show it. Homes without a commune or a plausible
-//! rent and surface are skipped and counted.
+//! Reads the homes to rent: one for each property, even if several adverts show it. Homes without a commune or a
+//! plausible rent and surface are skipped and counted.
 
 use std::ops::RangeInclusive;
 
@@ -46,9 +46,9 @@ pub struct Rental {
     pub is_furnished: Option<bool>,
     /// Monthly rent as advertised, EUR.
     pub rent_eur: f64,
-    /// Days since it was last on offer; 0 while it is.
+    /// Days since it was last on offer; 0 if it still is.
     pub age_days: i32,
-    /// A number that depends only on place and surface, so that homes that may be the same share it.
+    /// Digest of place and surface, so that two records that may be the same home share it.
     pub key: u64,
 }
 
@@ -163,7 +163,7 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
                 place,
                 class,
                 surface_m2,
-                rooms: whole(&rooms, row).filter(|rooms| *rooms > 0.0),
+                rooms: integer(&rooms, row).filter(|rooms| *rooms > 0.0),
                 is_furnished: furniture.of(row),
                 rent_eur,
                 age_days,
@@ -178,12 +178,13 @@ fn read_rows(rentals: &mut Rentals, rows: &SelectedRows<'_>, today: i32) -> Resu
     Ok(())
 }
 
-fn whole(numbers: &ArrayRef, row: usize) -> Option<f64> {
+/// Returns the value of an integer column in a row; `None` if it is null.
+fn integer(numbers: &ArrayRef, row: usize) -> Option<f64> {
     let numbers = numbers.as_primitive_opt::<Int32Type>()?;
     numbers.is_valid(row).then(|| f64::from(numbers.value(row)))
 }
 
-/// Returns a number that depends only on place and surface.
+/// Returns [`Rental::key`].
 fn key(place: &Place, position: Option<(f64, f64)>, surface_m2: f64) -> u64 {
     let (lat, lon) = position.unwrap_or_default();
     let code = place

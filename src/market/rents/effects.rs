@@ -40,7 +40,7 @@ pub const HOUSE: usize = 5;
 /// Index of the feature of an advert's age in years.
 pub const AGE: usize = 6;
 
-/// What the features of a home are computed from.
+/// Inputs of the features of a home.
 #[derive(Clone, Copy, Debug)]
 pub struct RentedHome {
     /// Flat or house.
@@ -93,7 +93,7 @@ impl RentedHome {
     }
 }
 
-/// What a unit of each feature adds to the logarithm of the rent per square metre.
+/// Coefficients of the features: their effect on the logarithm of the rent per square metre, per unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Effects(pub [f64; FEATURES]);
 

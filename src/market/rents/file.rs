@@ -51,10 +51,10 @@ pub(super) fn read(path: &Path) -> Result<RentFile, MapError> {
         .map_err(|error| failed(error.to_string()))?;
     let mut rows = Splitter::new(start, None, &input.form).reader(input.reader);
     let header = rows.headers().map_err(|error| failed(error.to_string()))?;
-    let place = |name: &str| header.iter().position(|column| column.trim() == name);
+    let index_of = |name: &str| header.iter().position(|column| column.trim() == name);
     let missing: Vec<&str> = REQUIRED
         .into_iter()
-        .filter(|name| place(name).is_none())
+        .filter(|name| index_of(name).is_none())
         .collect();
     if !missing.is_empty() {
         return Err(failed(format!(
@@ -62,18 +62,18 @@ pub(super) fn read(path: &Path) -> Result<RentFile, MapError> {
             missing.join(", ")
         )));
     }
-    let places = REQUIRED.map(place);
-    let optional = OPTIONAL.map(place);
+    let required = REQUIRED.map(index_of);
+    let optional = OPTIONAL.map(index_of);
     let (mut rents, mut left_out) = (Vec::new(), 0);
     for row in rows.records() {
         let row = row.map_err(|error| failed(error.to_string()))?;
         if rents.len() >= ROWS_MAX {
             return Err(failed(format!("it has more than {ROWS_MAX} rows")));
         }
-        let text = |place: Option<usize>| place.and_then(|place| row.get(place)).unwrap_or("");
-        let number = |place| number::read(text(place), LoneSeparator::Decimals);
-        let [rent, lower, upper] = [places[1], places[2], places[3]].map(number);
-        let code = cell::code(text(places[0]), CODE_CHARS).to_uppercase();
+        let text = |column: Option<usize>| column.and_then(|index| row.get(index)).unwrap_or("");
+        let number = |column| number::read(text(column), LoneSeparator::Decimals);
+        let [rent, lower, upper] = [required[1], required[2], required[3]].map(number);
+        let code = cell::code(text(required[0]), CODE_CHARS).to_uppercase();
         match (rent, lower, upper) {
             (Some(rent), Some(lower), Some(upper))
                 if RENT_PER_M2.contains(&rent) && 0.0 < lower && lower <= rent && rent <= upper =>

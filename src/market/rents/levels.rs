@@ -78,16 +78,16 @@ pub struct Nearest {
     pub median_age_days: i32,
 }
 
-/// What each step adds to the logarithm of the rent at a place.
+/// Contribution of each step to the logarithm of the rent at a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlaceLevel {
     /// The country.
     pub national: f64,
-    /// What the department adds.
+    /// Contribution of the department.
     pub department: f64,
-    /// What the commune adds.
+    /// Contribution of the commune.
     pub commune: f64,
-    /// What the nearest adverts add.
+    /// Contribution of the nearest adverts.
     pub nearest: f64,
     /// Adverts in the department.
     pub department_adverts: usize,

@@ -29,7 +29,7 @@ pub enum MapError {
     File {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault, for the message.
         reason: String,
     },
     /// Two files are of one kind.

@@ -28,7 +28,7 @@ const WIDTH_OF_MAP: f64 = 1.281_551_6 / 1.959_964;
 const OUTLIER_SIZES: f64 = 6.0;
 
 toise_base::named! {
-    /// What a rent is estimated from.
+    /// The data that a rent is estimated from.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum RentMethod {
         /// Adverts alone.
@@ -74,7 +74,7 @@ pub enum RentUnavailable {
 pub struct RentPart {
     /// Name of the part.
     pub name: &'static str,
-    /// What it adds to the rent.
+    /// Its contribution to the rent.
     pub eur: f64,
 }
 
@@ -96,7 +96,7 @@ pub struct Prediction {
     pub lower_eur: f64,
     /// Upper end of its interval.
     pub upper_eur: f64,
-    /// What it was estimated from.
+    /// The data that it was estimated from.
     pub method: RentMethod,
     /// The levels of its place.
     pub level: PlaceLevel,
@@ -232,8 +232,8 @@ fn log_rent(home: &Rental) -> f64 {
     (home.rent_eur / home.surface_m2).ln()
 }
 
-/// Returns the rent of a home's commune on the map, and the logarithm that the model's levels are relative to: that of
-/// this rent, otherwise the mean of the map if it lacks the commune or the kind of home, or 0 without a map.
+/// Returns the rent of a home's commune on the map, and the logarithm that the model's levels are relative to. This is
+/// the logarithm of the rent; the mean of the map if it lacks the commune or the kind of home; 0 without a map.
 fn base<'m>(
     map: &'m RentMap,
     home: &RentedHome,

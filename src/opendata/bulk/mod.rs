@@ -44,7 +44,7 @@ pub struct BulkOptions {
     pub input: PathBuf,
     /// Output file: `.parquet`, `.csv` or `.ndjson`.
     pub output: PathBuf,
-    /// What happens to cells of a CSV output that a spreadsheet would run as formulas.
+    /// The treatment of cells of a CSV output that a spreadsheet would run as formulas.
     pub formulas: Formulas,
     /// Pairs of input column and the body field it stands for.
     pub renames: Vec<(String, String)>,
@@ -85,7 +85,7 @@ pub struct BulkReport {
     /// Invalid rows of a block that could be read, by reason. They are merged into `files`.
     #[serde(skip_serializing_if = "LeftOutValues::is_empty")]
     pub left_out: LeftOutValues,
-    /// What was understood of the portfolio.
+    /// How the portfolio was interpreted.
     pub files: Vec<ReadFile>,
     /// Elapsed time from opening the portfolio until the output is on disk, in seconds.
     pub seconds: f64,
@@ -199,7 +199,7 @@ pub struct MatchRun {
 fn portfolio_of(job: &MatchJob, input: PathBuf) -> Portfolio {
     Portfolio {
         input,
-        what: format!("a {} match", job.dataset.name()),
+        row_noun: format!("a {} match", job.dataset.name()),
         fields: plan::field_names(job.dataset),
         inferable: plan::inferable_names(job.dataset),
         only_if_named: plan::address_names(job.dataset),

@@ -58,9 +58,9 @@ fn loose_name(name: &str) -> String {
         };
         let stem = word.trim_end_matches('s');
         let stem = stem.strip_suffix('e').unwrap_or(stem);
-        for sign in stem.chars() {
-            if sign.is_ascii_digit() || !loose.ends_with(sign) {
-                loose.push(sign);
+        for character in stem.chars() {
+            if character.is_ascii_digit() || !loose.ends_with(character) {
+                loose.push(character);
             }
         }
     }

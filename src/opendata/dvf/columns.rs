@@ -104,7 +104,7 @@ fn column_name(name: &str) -> String {
     let mut plain = plain_name(name);
     if plain
         .strip_prefix('x')
-        .is_some_and(|rest| rest.starts_with(|sign: char| sign.is_ascii_digit()))
+        .is_some_and(|rest| rest.starts_with(|character: char| character.is_ascii_digit()))
     {
         plain.remove(0);
     }

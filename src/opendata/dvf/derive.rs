@@ -2,10 +2,9 @@
 //! disposition and is repeated on its rows. There is one record per kind of property sold, for the most significant
 //! kinds only.
 //!
-//! Decisions that the contract leaves open: a record takes its address and position from one of its own rows, the one
-//! with the first parcel in order, because a mean could lie where nothing is built. If that row has no position, the
-//! record takes the first position among its rows. `lots` counts the lots of distinct rows. A built surface of 0 is
-//! unknown.
+//! Decisions that the contract leaves open: a record takes its address and position from its row with the first parcel
+//! in order. A mean of positions could be where nothing is built. If that row has no position, the record takes the
+//! first position among its rows. `lots` counts the lots of distinct rows. A built surface of 0 is unknown.
 
 use std::collections::BTreeSet;
 

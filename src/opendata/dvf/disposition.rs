@@ -69,7 +69,7 @@ fn divide_by_section(
     let is_built = |section: &&Range<usize>| rows[(*section).clone()].iter().any(has_building);
     let mut report = |reason| {
         let row = &rows[commune.start];
-        let (column, value) = row.shown();
+        let (column, value) = row.report_value();
         let place = SourceLocation::line(file, row.line).column(column);
         findings.count_unclear(reason, &place, &value);
     };

@@ -2,9 +2,9 @@
 //! usable.
 //!
 //! In the usual order, the rows of a mutation follow each other, mutations are not sorted by any column or by line, and
-//! few of them agree in day, price and section. Sorting puts the rows of different mutations that agree in day and price
-//! next to each other, so that their order no longer separates them, or separates rows of one mutation, such as a house
-//! and a field in another street. Runs once per file, on at most a few thousand rows.
+//! few of them agree in day, price and section. Sorting can put rows of different mutations that agree in day and price
+//! next to each other, so that their order no longer separates them. It can also separate rows of one mutation, such as
+//! a house and a field in another street. Runs once per file, on at most a few thousand rows.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};

@@ -93,7 +93,7 @@ pub fn convert(
         for sale in sales_of(&mut rows, mutations.grouping, file, &mut findings) {
             let sold = &rows[sale];
             if let Some(row) = repeated_dwelling(sold) {
-                let (column, value) = row.shown();
+                let (column, value) = row.report_value();
                 let place = SourceLocation::line(file, row.line).column(column);
                 findings.count_unclear(DWELLINGS_AS_ONE, &place, &value);
             }

@@ -105,7 +105,7 @@ pub struct DvfRow<'a> {
 
 impl DvfRow<'_> {
     /// Returns the column and the value by which a report shows the row: the parcel, else the price.
-    pub fn shown(&self) -> (&'static str, String) {
+    pub fn report_value(&self) -> (&'static str, String) {
         if !self.parcel.is_empty() {
             return ("id_parcelle", self.parcel.to_string());
         }

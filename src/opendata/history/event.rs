@@ -39,7 +39,7 @@ impl EventKind {
 /// An event: a record, and the day that it is about.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
     /// Day of the sale, day on which the diagnostic was established, or day of the first sighting; days since
     /// 1970-01-01.

@@ -2,7 +2,8 @@
 //!
 //! A folder may hold files of other kinds, which are reported and skipped. A file that the user names must hold what
 //! the command imports. Files of diagnostics with different columns are imported one after the other, those with the
-//! most columns first, so that the rows of a smaller file also complete the diagnostics that earlier files just stored.
+//! most columns first. The rows of a file with fewer columns then also complete the diagnostics that the earlier files
+//! stored.
 
 use std::path::{Path, PathBuf};
 

@@ -73,7 +73,7 @@ pub(super) struct BlockConsumer<'c> {
     converting: VecDeque<Conversion>,
     /// How this source was interpreted.
     pub(super) reading: FileReading,
-    /// How its first rows write decimals.
+    /// Decimal notation of its first rows.
     pub(super) decimals: DecimalEvidence,
     /// Rows with text that was encoded as UTF-8 twice.
     encoded_twice: Tally,

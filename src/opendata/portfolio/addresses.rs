@@ -152,8 +152,8 @@ impl BlockAddresses<'_> {
     }
 }
 
-/// Adds a warning to what was understood of a portfolio for each column that was not read and looks like a street, if
-/// `by_town` rows, more than none, were located by their town alone.
+/// Adds a warning to the report of a portfolio for each unread column that looks like a street. Does nothing if
+/// `by_town`, the number of rows located by their town alone, is 0.
 pub fn warn_of_streets(file: &mut ReadFile, by_town: u64) {
     if by_town == 0 {
         return;

@@ -138,7 +138,7 @@ fn position_of<'n>(
 /// Checks that each rename maps a column of the portfolio to a field.
 fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error> {
     let Portfolio {
-        what,
+        row_noun,
         fields,
         renames,
         ..
@@ -153,7 +153,7 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
         }
         if !fields.contains(field) {
             return Err(Error::Option(format!(
-                "{option}: {field} is not a field of {what}; fields are {}",
+                "{option}: {field} is not a field of {row_noun}; fields are {}",
                 fields.join(", ")
             )));
         }
@@ -170,7 +170,7 @@ impl PortfolioColumns {
     pub fn new(portfolio: &Portfolio, columns: &[String]) -> Result<Self, Error> {
         check_renames(portfolio, columns)?;
         let Portfolio {
-            what,
+            row_noun,
             fields,
             renames,
             ..
@@ -232,7 +232,7 @@ impl PortfolioColumns {
         unnamed.sort_unstable();
         if found.is_empty() {
             return Err(Error::Option(format!(
-                "no column of the portfolio is a field of {what}: it has {}; fields are {} (see --map)",
+                "no column of the portfolio is a field of {row_noun}: it has {}; fields are {} (see --map)",
                 columns.join(", "),
                 fields.join(", ")
             )));
@@ -305,7 +305,7 @@ mod tests {
     fn portfolio(fields: &[&str]) -> Portfolio {
         Portfolio {
             input: "p.csv".into(),
-            what: "a home".into(),
+            row_noun: "a home".into(),
             fields: fields.iter().map(|field| (*field).to_owned()).collect(),
             inferable: fields[1..]
                 .iter()

@@ -1,10 +1,9 @@
 //! Reads the rows of a portfolio, block by block. Unlike in an import, an unreadable line becomes one row with an
 //! error.
 //!
-//! This applies to CSV rows with a different number of cells than the header and lines that are not JSON objects. Tables
-//! of columns and JSON arrays are read with the importer's readers. The keys of the first NDJSON object serve as the
-//! header; a key that occurs only in later lines is still read if it is a field, because all fields are added to the
-//! header.
+//! This applies to CSV rows with a different number of cells than the header and lines that are not JSON objects.
+//! Parquet files and JSON arrays are read with the importer's readers. In NDJSON, the header consists of the keys of
+//! the first object, followed by all other fields, so a field that occurs only in later lines is read too.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -29,10 +28,10 @@ use toise_input::{Input, NumberColumns, SharedForm, SharedReading, TextConversio
 const BLOCK_ROWS: usize = 512;
 /// Bytes read to detect the format of a portfolio.
 const PROBE_BYTES: usize = 64 << 10;
-/// Maximum length of an NDJSON line or a row, bytes: one body takes a few hundred.
+/// Maximum length of an NDJSON line or a row, bytes. A usual row has a few hundred.
 pub(super) const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reason for rejecting a number that remains ambiguous after looking at its whole column.
+/// Reason for rejecting a number that the other numbers of its column do not make unambiguous.
 const TWO_READINGS: &str = "can be read in two ways";
 /// Reason for rejecting a line that is not a row.
 const NOT_AN_OBJECT: &str = "not a JSON object";
@@ -100,7 +99,7 @@ impl OpenPortfolio {
             .take(PROBE_BYTES as u64)
             .read_to_end(&mut probe)
             .map_err(Error::io(&name))?;
-        let misfit = |reason| Error::Option(format!("{name}: {reason}"));
+        let invalid = |reason| Error::Option(format!("{name}: {reason}"));
         let mut portfolio = Cow::Borrowed(portfolio);
         let columns_of = |portfolio: &Portfolio, names: &[String]| {
             PortfolioColumns::new(portfolio, names).map_err(|error| error.in_file(&name))
@@ -129,13 +128,13 @@ impl OpenPortfolio {
             let header = Arc::new(header);
             (PortfolioForm::NdJson { header }, columns, names)
         } else if first.is_none() {
-            return Err(misfit("the file is empty".into()));
+            return Err(invalid("the file is empty".into()));
         } else {
             let splitter = Splitter::new(&probe, None, &input.form).flexible();
             let text = RecordBound::new(Cursor::new(&probe).chain(text));
             let mut rows = splitter.reader(text.0);
-            let header = rows.headers().map_err(|error| misfit(error.to_string()))?;
-            check_columns(header.len()).map_err(misfit)?;
+            let header = rows.headers().map_err(|error| invalid(error.to_string()))?;
+            check_columns(header.len()).map_err(invalid)?;
             let names: Vec<String> = header.iter().map(|cell| cell.trim().to_owned()).collect();
             let sample = || {
                 let mut rows = splitter.reader(probe.as_slice());
@@ -148,7 +147,7 @@ impl OpenPortfolio {
             let columns = columns_of(&portfolio, &names)?;
             let kinds = columns.number_kinds(&portfolio, names.len());
             let numbers = NumberColumns::observe(kinds, rows, &text.1, &input.form)
-                .map_err(|error| misfit(error.to_string()))?;
+                .map_err(|error| invalid(error.to_string()))?;
             let form = PortfolioForm::Csv {
                 splitter,
                 header: Arc::new(Header::new(names.clone())),
@@ -195,7 +194,7 @@ fn json_header(portfolio: &Portfolio, text: impl BufRead) -> Result<(Header, usi
         !portfolio.renames.iter().any(|(_, theirs)| theirs == *name)
             && !portfolio.only_if_named.contains(name)
             && !portfolio.default_keys.contains(&name.as_str())
-            // A field that only has the meaning of a key would keep the key from being read by its meaning.
+            // A field with the meaning of a key in the file would take the place of that key.
             && !names.iter().any(|key| gives_meaning(portfolio, key, name))
     });
     let own: Vec<String> = own.cloned().collect();
@@ -307,7 +306,7 @@ impl CsvRows<'_> {
         }
     }
 
-    /// Adds a row to a block; returns what is wrong with it. A row of another width loses its cells beyond the header.
+    /// Adds a row to a block; returns its fault, if any. Cells beyond the last column of the header are dropped.
     fn push(&self, block: &mut Block, record: &csv::StringRecord) -> Option<String> {
         let line = self.form.line_of(record.position());
         let names = &self.header.names;
@@ -397,7 +396,7 @@ mod tests {
             std::fs::write(&input, format!("{{\"{key}\": \"48000\"}}\n")).unwrap();
             let portfolio = Portfolio {
                 input: input.clone(),
-                what: "a match".into(),
+                row_noun: "a match".into(),
                 fields: strings(&["postal_code", "surface_m2", "postcode"]),
                 inferable: strings(&["postcode"]),
                 only_if_named: strings(&["postcode"]),

@@ -42,8 +42,8 @@ const BLOCKS_ANSWERING: usize = 4;
 pub struct Portfolio {
     /// Portfolio file: CSV (gzip or not), Parquet or NDJSON, detected from its first bytes.
     pub input: PathBuf,
-    /// What a row describes, for messages: `a home`.
-    pub what: String,
+    /// Noun for a row in messages, with its article: `a home`.
+    pub row_noun: String,
     /// Field names that a column may have.
     pub fields: Vec<String>,
     /// Fields that a column may also give if its name has the same meaning.

@@ -108,7 +108,7 @@ mod tests {
         let fields = ["type", "surface_m2"].map(str::to_owned);
         Portfolio {
             input,
-            what: "a home".into(),
+            row_noun: "a home".into(),
             fields: fields.to_vec(),
             inferable: fields.to_vec(),
             only_if_named: Vec::new(),

@@ -17,7 +17,7 @@ pub enum RowFault {
     Position {
         /// Path of its fields, for messages.
         path: &'static str,
-        /// What is wrong with it.
+        /// The fault, for the message.
         fault: PositionFault,
     },
     /// Any other fault, in words.

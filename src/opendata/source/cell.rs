@@ -145,7 +145,7 @@ fn is_french_midnight(time: &[u8], month: i32) -> bool {
     let offset = [&b"Z"[..], b"+00:00", b"+0000", b" UTC"]
         .iter()
         .find_map(|offset| rest.strip_suffix(*offset));
-    let is_whole = |time: &[u8]| time.iter().all(|sign| matches!(sign, b'0' | b':' | b'.'));
+    let is_whole = |time: &[u8]| time.iter().all(|byte| matches!(byte, b'0' | b':' | b'.'));
     let is_hour = match hour {
         b"22" => (3..=10).contains(&month),
         b"23" => !(4..=9).contains(&month),
@@ -173,7 +173,7 @@ pub fn published_day(cell: &str) -> Option<(i32, Cow<'_, str>)> {
     if official_day(date).is_some_and(|own| own != days) {
         return Some((days, Cow::Owned(date_of(days).to_string())));
     }
-    let is_midnight = !time.contains(|sign: char| matches!(sign, '1'..='9'));
+    let is_midnight = !time.contains(|character: char| matches!(character, '1'..='9'));
     let is_iso = date.as_bytes()[4] == b'-';
     let text = match (is_iso, is_midnight) {
         (true, true) => Cow::Borrowed(date),
@@ -195,7 +195,7 @@ pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
     let cell = whole(cell);
     if cell.len() + 1 != width
         || cell == "0"
-        || !cell.starts_with(|sign: char| sign.is_ascii_digit())
+        || !cell.starts_with(|character: char| character.is_ascii_digit())
     {
         return Cow::Borrowed(cell);
     }
@@ -209,7 +209,9 @@ pub const PLACE_CODE_CHARS: usize = 5;
 pub fn place_code(cell: &str) -> String {
     let national = cell.trim().trim_start_matches(['F', 'f', 'R', 'r']);
     let digits = national.trim_start_matches(['-', ' ']).chars();
-    let digits: String = digits.filter(|sign| !sign.is_whitespace()).collect();
+    let digits: String = digits
+        .filter(|character| !character.is_whitespace())
+        .collect();
     let digits = code(&digits, PLACE_CODE_CHARS);
     let is_code =
         digits.len() == PLACE_CODE_CHARS && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -258,11 +260,11 @@ pub fn plain_name(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     let letters = name
         .nfkd()
-        .filter(|sign| !is_combining_mark(*sign))
+        .filter(|character| !is_combining_mark(*character))
         .flat_map(char::to_lowercase);
-    for sign in letters {
-        if sign.is_ascii_alphanumeric() {
-            plain.push(sign);
+    for character in letters {
+        if character.is_ascii_alphanumeric() {
+            plain.push(character);
         } else if !plain.ends_with('_') {
             plain.push('_');
         }
@@ -287,8 +289,14 @@ pub fn listed_value(cell: &str, list: &[&'static str]) -> Option<&'static str> {
 /// Removes accents and straightens apostrophes; keeps upper and lower case.
 pub fn without_accents(text: &str) -> String {
     text.nfd()
-        .filter(|sign| !is_combining_mark(*sign))
-        .map(|sign| if sign == '\u{2019}' { '\'' } else { sign })
+        .filter(|character| !is_combining_mark(*character))
+        .map(|character| {
+            if character == '\u{2019}' {
+                '\''
+            } else {
+                character
+            }
+        })
         .collect()
 }
 

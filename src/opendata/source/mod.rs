@@ -103,7 +103,7 @@ pub enum Error {
     Malformed {
         /// Location.
         place: SourceLocation,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The header lacks required columns.

@@ -15,7 +15,7 @@ use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
-/// Length of the beginning of a file in which GeoJSON names its type, bytes.
+/// Bytes at the beginning of a file that are searched for the type of a GeoJSON document.
 const GEOJSON_START_BYTES: usize = 400;
 
 /// Format of a source, apart from its containers, which are always detected from the first bytes.
@@ -82,7 +82,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-/// Opens a source for reading block by block; `name` stands for it in errors.
+/// Opens a source for reading block by block. Errors refer to the source by `name`.
 ///
 /// # Errors
 ///

@@ -229,7 +229,7 @@ fn joined_class(word: &str) -> Option<(char, Option<f64>)> {
     let letter = word.chars().next()?.to_ascii_uppercase();
     let rest = word.get(1..).filter(|_| LETTERS.contains(&letter))?;
     let end = rest
-        .find(|sign: char| !sign.is_ascii_digit())
+        .find(|character: char| !character.is_ascii_digit())
         .unwrap_or(rest.len());
     let (digits, unit) = rest.split_at(end);
     let is_unit = unit.is_empty() || unit.starts_with("kwh") || unit.starts_with("kg");

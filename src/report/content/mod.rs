@@ -1,4 +1,4 @@
-//! Writes the content of a report in a language, as blocks of two pages.
+//! Writes the two pages of a report, as lists of blocks, in French or English.
 //!
 //! The first page is about the value: the interval, its parts, comparables with their map, prices over time. The second
 //! is about the place (`place`).
@@ -110,7 +110,7 @@ fn value(report: &HomeReport, language: Language) -> Vec<Block> {
         format!(
             "Quatre ventes de biens semblables sur cinq se concluent entre {lower} et {upper}."
         ),
-        format!("Four in five sales of such homes are made between {lower} and {upper}."),
+        format!("Four in five similar homes sell for a price between {lower} and {upper}."),
     );
     let mut left = vec![
         Block::Key {
@@ -207,9 +207,9 @@ fn comparable_table(sales: &[ReportedSale], language: Language) -> Block {
             (nth + 1).to_string(),
             sale.address.clone().unwrap_or_default(),
             language.day(sale.date),
-            given(sale.distance_m, |metres| language.distance(metres)),
-            given(sale.surface_m2, |m2| language.surface(m2)),
-            given(sale.room_count, |rooms| format!("{rooms:.0}")),
+            value_or_dash(sale.distance_m, |metres| language.distance(metres)),
+            value_or_dash(sale.surface_m2, |m2| language.surface(m2)),
+            value_or_dash(sale.room_count, |rooms| format!("{rooms:.0}")),
             price(sale, language),
         ]
     });
@@ -218,14 +218,15 @@ fn comparable_table(sales: &[ReportedSale], language: Language) -> Block {
 
 /// Returns the price of a sale, with the price per square metre.
 fn price(sale: &ReportedSale, language: Language) -> String {
-    let price = given(sale.price, |eur| language.euros(eur));
+    let price = value_or_dash(sale.price, |eur| language.euros(eur));
     match sale.price_per_m2 {
         Some(per_m2) => format!("{price} ({})", language.euros_per_m2(per_m2.round())),
         None => price,
     }
 }
 
-fn given(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
+/// Formats a value with `write`; a missing one becomes a dash.
+fn value_or_dash(value: Option<f64>, write: impl Fn(f64) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), write)
 }
 

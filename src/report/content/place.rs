@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{GUTTER, PAGE_WIDTH, given, heading, paragraph, price, small, table};
+use super::{GUTTER, PAGE_WIDTH, heading, paragraph, price, small, table, value_or_dash};
 use crate::charts::classes;
 use crate::document::{Block, TableColumn};
 use crate::language::Language;
@@ -60,9 +60,9 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
                 .map_or_else(|| "–".to_owned(), |day| language.day(day)),
             class(one.energy),
             class(one.climate),
-            given(one.surface_m2, |m2| language.surface(m2)),
-            given(one.energy_kwh_m2, |kwh| language.number(kwh, 0)),
-            given(one.floor, |floor| format!("{floor:.0}")),
+            value_or_dash(one.surface_m2, |m2| language.surface(m2)),
+            value_or_dash(one.energy_kwh_m2, |kwh| language.number(kwh, 0)),
+            value_or_dash(one.floor, |floor| format!("{floor:.0}")),
         ]
     });
     let counted: u64 = found.classes.values().sum();
@@ -125,9 +125,9 @@ fn parcel(report: &HomeReport, language: Language) -> Vec<Block> {
         vec![
             language.day(sale.date),
             asset(sale.class.as_deref(), language),
-            given(sale.surface_m2, |m2| language.surface(m2)),
-            given(sale.room_count, |rooms| format!("{rooms:.0}")),
-            given(sale.land_surface_m2, |m2| language.surface(m2)),
+            value_or_dash(sale.surface_m2, |m2| language.surface(m2)),
+            value_or_dash(sale.room_count, |rooms| format!("{rooms:.0}")),
+            value_or_dash(sale.land_surface_m2, |m2| language.surface(m2)),
             price,
         ]
     });
@@ -185,7 +185,7 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
         blocks.push(paragraph(none));
         return blocks;
     };
-    let per_m2 = |value| given(value, |eur| language.euros_per_m2(eur));
+    let per_m2 = |value| value_or_dash(value, |eur| language.euros_per_m2(eur));
     let range = match (market.price_per_m2_q1, market.price_per_m2_q3) {
         (Some(low), Some(high)) => {
             format!("{} – {}", language.euros(low), language.euros(high))
@@ -195,7 +195,7 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
     let facts = [
         (
             language.choose("Ventes", "Sales"),
-            given(market.sales, |sales| language.number(sales, 0)),
+            value_or_dash(market.sales, |sales| language.number(sales, 0)),
         ),
         (
             language.choose("Prix médian", "Median price"),
@@ -207,7 +207,7 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
         ),
         (
             language.choose("Biens en vente", "For sale"),
-            given(market.stock, |stock| language.number(stock, 0)),
+            value_or_dash(market.stock, |stock| language.number(stock, 0)),
         ),
         (
             language.choose("Prix demandé médian", "Median asking price"),
@@ -215,20 +215,20 @@ fn market(report: &HomeReport, language: Language) -> Vec<Block> {
         ),
         (
             language.choose("Durée de vente médiane", "Median time on the market"),
-            given(market.days_on_market, |days| {
+            value_or_dash(market.days_on_market, |days| {
                 language.measure(days, 0, language.choose("jours", "days"))
             }),
         ),
         (
             language.choose("Loyer médian par mois", "Median rent per month"),
-            given(market.rent_per_m2, |eur| {
+            value_or_dash(market.rent_per_m2, |eur| {
                 let number = language.number(eur, 1);
                 language.choose(format!("{number} €/m²"), format!("€{number}/m²"))
             }),
         ),
         (
             language.choose("Rendement brut", "Gross yield"),
-            given(market.gross_yield, |percent| {
+            value_or_dash(market.gross_yield, |percent| {
                 language.measure(percent, 1, "%")
             }),
         ),

@@ -172,7 +172,7 @@ impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
         let seconds = error.retry_after.as_secs_f64().ceil();
         ApiError::UpstreamUnavailable {
-            what: "geocoding",
+            service: "geocoding",
             // A pause lasts an hour at most.
             retry_after_s: seconds as u32,
         }

@@ -108,10 +108,10 @@ pub enum ApiError {
     )]
     NoModel,
     /// A service that this one depends on does not respond.
-    #[error("the upstream {what} service does not respond; retry after {retry_after_s} s")]
+    #[error("the upstream {service} service does not respond; retry after {retry_after_s} s")]
     UpstreamUnavailable {
-        /// What the other service provides.
-        what: &'static str,
+        /// Name of the other service.
+        service: &'static str,
         /// Time after which the service may be called again, in seconds.
         retry_after_s: u32,
     },

@@ -1,5 +1,5 @@
-//! Fetches the recorded sales of departments and years. Locations are tried in this order, and each one only for what
-//! is still missing because the previous ones failed or moved their files:
+//! Fetches the recorded sales of departments and years. Locations are tried in this order. Each is asked only for files
+//! that are still missing because the previous locations failed or moved them:
 //!
 //! 1. the catalogue: yearly files of the whole country, otherwise one file of all years;
 //! 2. the folder tree: one file per department and year;
@@ -73,7 +73,7 @@ enum Place {
     Raw,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// All files, or an error.

@@ -21,7 +21,7 @@ const HEADERS: &str = "etag: \"v1\"\r\nlast-modified: Tue, 07 Apr 2026 10:00:00 
 /// A change of what the publisher has.
 type Change = fn(&mut World);
 
-/// What the publisher has, and how it fails.
+/// The files of the publisher, and its simulated failures.
 #[derive(Default)]
 struct World {
     /// Resources by dataset.

@@ -36,7 +36,7 @@ pub(super) struct QueryOrder {
     pub parameters: Option<ParameterStyle>,
     /// Limits of memory, disk space and time.
     pub limits: QueryLimits,
-    /// What the server asks for.
+    /// The request of the server.
     pub task: Task,
     /// The tables as of the start of the query.
     pub tables: Vec<TableOrder>,
@@ -46,7 +46,7 @@ pub(super) struct QueryOrder {
     pub parts: Vec<usize>,
 }
 
-/// What a process does with a query.
+/// The task of a process for a query.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Its rows.
@@ -114,7 +114,7 @@ pub(super) enum Report {
     Call {
         /// Number of the call.
         call: u32,
-        /// What to compute. The body is an Arrow stream with the arguments.
+        /// The function to compute. The body is an Arrow stream with the arguments.
         what: ServerCall,
     },
     /// The query has ended.

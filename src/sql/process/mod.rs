@@ -1,8 +1,8 @@
 //! Runs the queries of API keys in separate processes, so that no statement can exhaust the server's memory or threads.
 //!
 //! The server starts its own executable again with a hidden command ([`Launch`]) and keeps a few such processes ready
-//! (`pool`). One process runs one query at a time: it receives the text, the parameters, the versions of the tables and
-//! the rows of listings that are not in their files yet, and sends the rows of the result back (`messages`). The
+//! (`pool`). One process runs one query at a time. It receives the text, the parameters, the versions of the tables,
+//! and the rows of listings that are not in their files yet. It sends back the rows of the result (`messages`). The
 //! operating system bounds its memory and its processor time ([`child`]). The server bounds the time and the size of
 //! the result, and ends a process that exceeds them. Long pieces of a result pass through shared memory (`shared`). For
 //! functions and tables that need a model, the index of addresses or caches, the process calls the server, which
@@ -30,7 +30,7 @@ pub struct Launch {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// What the process reads first from its standard input ([`child::ServerLink::open`]).
+    /// The message that the process reads first from its standard input ([`child::ServerLink::open`]).
     pub setup: serde_json::Value,
 }
 

@@ -147,7 +147,7 @@ pub struct ListingText<'a> {
     pub asset: &'a SynthAsset,
     /// The writer.
     pub seller: &'a Seller,
-    /// Version number; another version makes other choices.
+    /// Version number; each version chooses other templates.
     pub version: u64,
     /// Share of sentences that this version rewrites, 0 to 1.
     pub rewritten: f64,
@@ -197,7 +197,7 @@ impl ListingText<'_> {
         text
     }
 
-    /// Returns what the agency writes about itself before each home.
+    /// Returns the sentences about the agency, which it puts before the text of each home.
     pub fn boilerplate(&self) -> String {
         let firm = self.seller.firm_key;
         let sentences = BOILERPLATE.iter().enumerate();

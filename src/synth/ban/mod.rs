@@ -3,7 +3,7 @@
 //!
 //! Communes, postal codes, populations and former communes are the real ones of [`toise_geo::places`]; streets, house
 //! numbers and positions are invented. Everything in a commune is drawn from the seed and the commune's code, and each
-//! street has its own stream, so a department's files are the same whether it is generated alone or with all others,
+//! street has its own stream. A department's files are therefore the same if it is generated alone or with all others,
 //! with any number of threads.
 //!
 //! Cost: the whole country, 26 million addresses on three million streets, takes 38 s of processor time including

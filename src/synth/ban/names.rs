@@ -34,7 +34,7 @@ pub struct NameInputs<'p> {
 pub struct StreetName {
     /// The type.
     pub street_type: &'static StreetType,
-    /// What follows the type.
+    /// The words after the type.
     pub rest: String,
 }
 

@@ -82,7 +82,7 @@ pub struct StreetType {
     pub short: &'static str,
     /// Share in villages, towns and cities, per cent.
     pub shares: [f64; 3],
-    /// What the streets are named after.
+    /// Kinds of names of the streets.
     pub names: &'static NameWeights,
     /// Whether names follow without "du" or "des": Lotissement Les Lilas.
     pub is_estate: bool,

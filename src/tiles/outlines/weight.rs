@@ -1,7 +1,7 @@
 //! Weights of border points: how much each point matters to the shape of a set of borders. With these weights, every
 //! zoom keeps the points that it can show, and neighbouring areas keep the same points.
 //!
-//! Borders are cut where three areas meet, and each piece is measured once (Douglas-Peucker): the weight of a point is
+//! Borders are cut where three areas meet, and each piece is measured once (Douglas-Peucker). The weight of a point is
 //! its distance from the line that would replace it, in units of the contours. Points where areas meet have infinite
 //! weight, so every zoom keeps them.
 

@@ -25,17 +25,17 @@ fn begin(state: &mut DispatchState, more: bool) -> Option<(i64, Uuid)> {
 #[test]
 fn an_alert_has_one_new_delivery_in_flight_at_a_time() {
     let mut state = DispatchState::default();
-    state.note(1, Some(receiver("a")));
-    state.note(1, Some(receiver("a")));
+    state.queue_waiting(1, Some(receiver("a")));
+    state.queue_waiting(1, Some(receiver("a")));
     let (alert, first) = begin(&mut state, false).unwrap();
     assert_eq!(alert, 1);
     assert!(begin(&mut state, false).is_none());
-    state.note(1, Some(receiver("a")));
+    state.queue_waiting(1, Some(receiver("a")));
     assert!(begin(&mut state, false).is_none());
-    state.end(first, DeliveryEnd::Taken, 0);
+    state.end(first, DeliveryEnd::Accepted, 0);
     let (_, second) = begin(&mut state, false).unwrap();
     state.end(second, DeliveryEnd::Failed { asked_ms: 0 }, 0);
-    assert!(begin(&mut state, false).is_none() && !state.knows(1));
+    assert!(begin(&mut state, false).is_none() && !state.is_waiting(1));
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn notifications_that_wait_for_a_delivery_are_checked_when_it_ends() {
     let a = receiver("a");
     let retry = Uuid::now_v7();
     state.begin(retry, 1, &a, None);
-    state.note(1, Some(Arc::clone(&a)));
+    state.queue_waiting(1, Some(Arc::clone(&a)));
     let (alert, _) = state.pick(0).unwrap();
     state.mark_idle(alert, true);
     assert!(state.pick(0).is_none());
@@ -53,7 +53,7 @@ fn notifications_that_wait_for_a_delivery_are_checked_when_it_ends() {
     state.release(1);
     assert_eq!(state.pick(0).unwrap().0, 1);
     state.mark_idle(1, true);
-    state.note(1, Some(a));
+    state.queue_waiting(1, Some(a));
     assert_eq!(
         state.pick(0).unwrap().0,
         1,
@@ -67,9 +67,9 @@ fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
     let idle = receiver_of(1, "idle");
     let first = Uuid::now_v7();
     state.begin(first, 0, &idle, None);
-    state.end(first, DeliveryEnd::Taken, 0);
+    state.end(first, DeliveryEnd::Accepted, 0);
     for alert in 1..=1_000 {
-        state.note(alert, Some(receiver(&format!("hanging{alert}"))));
+        state.queue_waiting(alert, Some(receiver(&format!("hanging{alert}"))));
     }
     let mut hanging = 0;
     while begin(&mut state, false).is_some() {
@@ -80,7 +80,7 @@ fn hanging_endpoints_of_one_account_take_no_slots_from_others() {
     // slot.
     state.forget_idle(24 * 3_600_000);
     for (alert, other) in [(2_000, idle), (2_001, receiver_of(2, "stranger"))] {
-        state.note(alert, Some(Arc::clone(&other)));
+        state.queue_waiting(alert, Some(Arc::clone(&other)));
         assert_eq!(begin(&mut state, false).unwrap().0, alert);
         assert!(state.may_retry(&other, 0));
     }
@@ -98,7 +98,7 @@ fn healthy_and_recently_used_endpoints_are_remembered_first() {
         state.begin(delivery_id, 0, key, None);
         let end = match at_ms {
             2 | 7 => DeliveryEnd::Failed { asked_ms: 0 },
-            _ => DeliveryEnd::Taken,
+            _ => DeliveryEnd::Accepted,
         };
         state.end(delivery_id, end, at_ms);
     }
@@ -124,7 +124,7 @@ fn connections_are_kept_for_a_limited_number_of_endpoints() {
         ConnectionReuse::Close
     );
     assert_eq!(state.connection(&receiver("0")), ConnectionReuse::Keep);
-    assert_eq!(state.kept.len(), KEEP_ALIVE_MAX);
+    assert_eq!(state.connected.len(), KEEP_ALIVE_MAX);
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn endpoints_take_turns() {
     let mut state = DispatchState::default();
     for alert in 0..6 {
         let name = if alert < 4 { "busy" } else { "quiet" };
-        state.note(alert, Some(receiver(name)));
+        state.queue_waiting(alert, Some(receiver(name)));
     }
     let order: Vec<i64> = std::iter::from_fn(|| begin(&mut state, false))
         .map(|(alert, _)| alert)
@@ -144,14 +144,14 @@ fn endpoints_take_turns() {
 fn a_queued_alert_follows_its_receiver_and_retires_without_one() {
     let mut state = DispatchState::default();
     let (a, b) = (receiver("a"), receiver("b"));
-    state.note(1, Some(Arc::clone(&a)));
-    state.note(2, Some(a));
+    state.queue_waiting(1, Some(Arc::clone(&a)));
+    state.queue_waiting(2, Some(a));
     state.change_receiver(1, Some(Arc::clone(&b)));
     state.change_receiver(2, None);
     assert_eq!(state.pick(0), Some((1, Arc::clone(&b))));
     // An endpoint is queued only once if its only alert left and returned.
     state.mark_idle(1, false);
-    state.note(1, Some(Arc::clone(&b)));
+    state.queue_waiting(1, Some(Arc::clone(&b)));
     state.change_receiver(1, Some(receiver("c")));
     state.change_receiver(1, Some(Arc::clone(&b)));
     assert_eq!(

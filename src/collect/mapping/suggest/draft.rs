@@ -1,5 +1,5 @@
-//! A draft rule of a suggestion. It is tried on the rows before it is written as a `[[field]]`, with the number of rows
-//! it reads and comments for the reader of the file.
+//! A draft rule of a suggested mapping. The draft is tried on the rows of the file, then written as a `[[field]]`, with
+//! comments that give its confidence and the number of rows that it reads.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use super::plausible::is_plausible;
 
 /// Minimum confidence of a rule that is used; a rule below it is commented out.
 pub const CONFIDENCE_MIN: f64 = 0.8;
-/// Factor for the confidence of a rule if only a part of its column's name is known.
+/// Factor for the confidence of a rule if only a part of its column's name was recognised.
 pub const PART_OF_NAME: f64 = 0.6;
 
 /// A draft of a rule.
@@ -30,7 +30,7 @@ pub struct Draft {
     pub filled: usize,
     /// Number of rows from which it reads a plausible value.
     pub read: usize,
-    /// From 0 to 1: how well the name is known, times the share of values that can be read.
+    /// From 0 to 1: the factor for the name of the column, times the share of values that can be read.
     pub confidence: f64,
     /// Explanation for the reader of the file.
     pub reason: String,
@@ -74,8 +74,8 @@ impl Draft {
         self
     }
 
-    /// Sets the columns that the rule reads, without writing a `from` for them.
-    pub fn of(mut self, columns: &[&str]) -> Self {
+    /// Sets the columns that the rule reads through other keys than `from`, such as `template`.
+    pub fn reading(mut self, columns: &[&str]) -> Self {
         self.columns = columns.iter().map(|&column| column.to_owned()).collect();
         self
     }
@@ -86,15 +86,15 @@ impl Draft {
         self
     }
 
-    /// Tries the rule on rows. Its confidence becomes the share of the filled rows that it reads, times `worth`, the
-    /// factor for the column's name.
-    pub fn tried(mut self, rows: &[Row], filled: usize, worth: f64) -> Self {
+    /// Tries the rule on rows. Its confidence becomes the share of the filled rows that it reads, times `name_factor`,
+    /// which says how well the column's name was recognised.
+    pub fn tried(mut self, rows: &[Row], filled: usize, name_factor: f64) -> Self {
         let values = self.values(rows);
         self.read = values.iter().flatten().count();
         self.filled = filled.max(self.read);
         self.confidence = match self.filled {
             0 => 0.0,
-            filled => worth * self.read as f64 / filled as f64,
+            filled => name_factor * self.read as f64 / filled as f64,
         };
         self
     }
@@ -117,7 +117,7 @@ impl Draft {
         rows.iter().map(value).collect()
     }
 
-    /// Returns whether it is sure enough to be used.
+    /// Returns whether the rule is sure enough to be used.
     pub fn is_sure(&self) -> bool {
         self.confidence >= CONFIDENCE_MIN
     }
@@ -167,6 +167,12 @@ impl Draft {
 /// Replaces control characters with spaces, so that the text fits into a comment.
 pub fn one_line(text: &str) -> String {
     text.chars()
-        .map(|sign| if sign.is_control() { ' ' } else { sign })
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
         .collect()
 }

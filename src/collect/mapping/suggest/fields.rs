@@ -276,7 +276,7 @@ impl Sampled<'_> {
             if let [only] = drafts.as_mut_slice()
                 && only.confidence > 0.0
                 && only.read as f64 >= WHOLE_MIN * only.filled as f64
-                && only.columns.iter().all(|name| tells_only(name, field))
+                && only.columns.iter().all(|name| names_only(name, field))
             {
                 only.confidence = only.confidence.max(CONFIDENCE_MIN);
             }
@@ -463,7 +463,7 @@ impl Sampled<'_> {
             let is_relative = column.samples.iter().all(|value| value.starts_with('/'));
             let draft = if is_relative {
                 Draft::new("url")
-                    .of(&[&column.path])
+                    .reading(&[&column.path])
                     .with("template", &format!("https://{host}{{{}}}", column.path))
                     .because(format!("Put the portal in place of {host}."))
             } else {
@@ -491,7 +491,7 @@ impl Sampled<'_> {
         });
         let draft = match identifiers.next() {
             Some(column) => Draft::new("url")
-                .of(&[&column.path])
+                .reading(&[&column.path])
                 .with("template", &format!("https://{host}/{{{}}}", column.path))
                 .because(format!(
                     "The file has no addresses; {} identifies the adverts. Put the portal in place of {host}.",
@@ -574,8 +574,8 @@ impl Sampled<'_> {
         drafts
     }
 
-    /// Returns the meaning of the column of classes: that of `Nature`, which usually is the offer, if more of its values
-    /// name a class than of a column `Type`, which then holds `T4` or `Ancien`.
+    /// Returns the meaning of the column of classes. A column `Nature` usually holds the offer. It holds the class if
+    /// more of its values name one than those of a column `Type`, which then holds `T4` or `Ancien`.
     fn kinds(&self) -> &'static str {
         let classes = |meaning: &str| {
             let columns = self.of(meaning);
@@ -794,7 +794,9 @@ fn cell_text(row: &Row, path: &RowPath) -> Option<String> {
 /// Returns whether the name of a column joins the names of several values, one of which is a field of texts:
 /// `Titre_Lieu`, `Lieu_Surface`.
 fn joins_text(column: &ColumnProfile, field: &str) -> bool {
-    let words = column.path.split(|sign: char| !sign.is_alphanumeric());
+    let words = column
+        .path
+        .split(|character: char| !character.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty() && !LINKS.contains(word));
     let meanings = words.map(|word| {
         let meaning = toise_contract::columns::advert_meaning(word)?;
@@ -839,7 +841,7 @@ fn first_values(drafts: &[Draft], rows: &[Row]) -> Vec<Option<Value>> {
 
 /// Returns whether a column's name contains a name of the field as a separate word: `prix_detaille`.
 pub(super) fn has_part(column: &str, field: &str) -> bool {
-    let words = column.split(|sign: char| !sign.is_alphanumeric());
+    let words = column.split(|character: char| !character.is_alphanumeric());
     words.filter(|word| word.chars().count() > 2).any(|word| {
         toise_contract::columns::advert_meaning(word).is_some_and(|meaning| meaning.field == field)
     })
@@ -872,12 +874,12 @@ fn class_numbers(column: &ColumnProfile) -> Option<BTreeSet<u8>> {
     numbers.collect()
 }
 
-/// Returns whether the name of a column, of which a part names the field, says nothing else, and the field does not take
-/// any text: then the values show that the column is meant.
-fn tells_only(column: &str, field: &str) -> bool {
+/// Returns whether a column's name consists only of words for the field, and the field does not accept any text. The
+/// values then show whether the column has the field.
+fn names_only(column: &str, field: &str) -> bool {
     let takes_any = AdvertField::parse(field).is_ok_and(|field| field.fits(&json!("-")));
     let mut words = column
-        .split(|sign: char| !sign.is_alphanumeric())
+        .split(|character: char| !character.is_alphanumeric())
         .map(folded);
     !takes_any
         && words.all(|word| {
@@ -889,7 +891,7 @@ fn tells_only(column: &str, field: &str) -> bool {
 
 /// Returns whether a word in the name of a column says that it holds another value than that of the home today.
 pub(super) fn is_of_other_value(column: &str) -> bool {
-    let words = column.split(|sign: char| !sign.is_alphanumeric());
+    let words = column.split(|character: char| !character.is_alphanumeric());
     words
         .map(folded)
         .any(|word| OTHER_VALUES.contains(&word.as_str()))
@@ -902,7 +904,7 @@ fn decimal(samples: &[String]) -> Option<&'static str> {
         samples.iter().any(|value| {
             let mut parts = value.split(sign);
             let first = parts.next().unwrap_or_default();
-            first.ends_with(|sign: char| sign.is_ascii_digit())
+            first.ends_with(|character: char| character.is_ascii_digit())
                 && parts.clone().next().is_some()
                 && parts.all(|part| part.chars().take_while(char::is_ascii_digit).count() == 3)
         })

@@ -99,7 +99,7 @@ impl Sampled<'_> {
         {
             let latitude_line = format!("latitude = {}", quoted(&latitude.path));
             let draft = Draft::new("location.locationCoordinate.location")
-                .of(&[&latitude.path, &longitude.path])
+                .reading(&[&latitude.path, &longitude.path])
                 .with_line(&latitude_line)
                 .with("longitude", &longitude.path);
             drafts.push(draft.tried(self.rows, latitude.filled, 1.0));
@@ -145,7 +145,9 @@ impl Sampled<'_> {
             .iter()
             .map(|(_, column)| column.path.as_str())
             .collect();
-        let draft = Draft::new(ADDRESS).of(&paths).with("template", &template);
+        let draft = Draft::new(ADDRESS)
+            .reading(&paths)
+            .with("template", &template);
         Some(draft.tried(self.rows, street.filled, 1.0)).filter(|draft| draft.read > 0)
     }
 
@@ -172,7 +174,7 @@ impl Sampled<'_> {
         }
         if let Some(city) = self.of("location.city").first() {
             let template = format!("{{{}}} {{{}}}", city.path, column.path);
-            let draft = Draft::new("location.postalCode").of(&[&city.path, &column.path]);
+            let draft = Draft::new("location.postalCode").reading(&[&city.path, &column.path]);
             let draft = draft.with("template", &template).with("as", "words");
             let draft = draft.tried(self.rows, column.filled, 1.0);
             if draft.is_sure() {

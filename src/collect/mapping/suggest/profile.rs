@@ -132,9 +132,9 @@ impl ColumnProfile {
         (self.means("url") || is_page) && !is_named_after(parent, &OTHER_NAMES)
     }
 
-    /// Returns the order in which columns are tried as the address of the advert: first those that no one else's name
-    /// is part of, then those with a known name, then those whose name contains a word for an address, then those that
-    /// are in fewer objects.
+    /// Returns the order in which columns are tried as the address of the advert: columns that are not named after
+    /// another party first, then those with a known name, then those whose name contains a word for an address, then
+    /// those that are in fewer objects.
     pub fn address_rank(&self) -> (bool, bool, bool, usize, usize) {
         let is_address = |word: &String| ADDRESS_WORDS.contains(&word.as_str());
         (
@@ -248,13 +248,13 @@ fn profile(path: String, rows: &[Row]) -> ColumnProfile {
 fn words(path: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_lower = false;
-    for sign in path.chars() {
-        if !sign.is_alphanumeric() || (sign.is_uppercase() && was_lower) {
+    for character in path.chars() {
+        if !character.is_alphanumeric() || (character.is_uppercase() && was_lower) {
             words.push(String::new());
         }
-        was_lower = sign.is_lowercase();
-        if let Some(word) = words.last_mut().filter(|_| sign.is_alphanumeric()) {
-            word.extend(sign.to_lowercase());
+        was_lower = character.is_lowercase();
+        if let Some(word) = words.last_mut().filter(|_| character.is_alphanumeric()) {
+            word.extend(character.to_lowercase());
         }
     }
     words
@@ -282,7 +282,7 @@ fn is_page(value: &str) -> bool {
     .iter();
     value.starts_with("http")
         && !value.contains([' ', ',', '['])
-        && !pictures.any(|sign| value.to_lowercase().contains(sign))
+        && !pictures.any(|marker| value.to_lowercase().contains(marker))
 }
 
 /// Returns a value on one line, for a comment. Of a long text it keeps the beginning; of one long word, such as a URL,
@@ -291,9 +291,13 @@ fn on_one_line(text: &str) -> String {
     let text = text.trim();
     let length = text.chars().count();
     let plain = |part: &str| {
-        let signs = part
-            .chars()
-            .map(|sign| if sign.is_control() { ' ' } else { sign });
+        let signs = part.chars().map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        });
         signs.collect::<String>().trim().to_owned()
     };
     if length <= SAMPLE_CHARS_MAX {

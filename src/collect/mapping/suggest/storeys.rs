@@ -1,5 +1,5 @@
-//! Drafts the storey of a home from a column whose values show it or from texts, and checks the number of storeys of its
-//! building: programs fill it with the digits of the storey, so `Étage 1/3` becomes 13.
+//! Drafts the storey of a home, from a column whose values show it or from texts. Also checks the number of storeys of
+//! its building, because some programs fill it with the digits of the storey: `Étage 1/3` becomes 13.
 
 use serde_json::Value;
 
@@ -73,8 +73,8 @@ impl Sampled<'_> {
         found
     }
 
-    /// Drops the number of storeys that is read from a column of storeys, and makes it unsure if it has the digits of
-    /// such a column, or is lower than the storey in many rows.
+    /// Drops a draft of the number of storeys that reads a column of storeys. A draft becomes unsure if its values have
+    /// the digits of such a column, or are lower than the storey in many rows.
     pub(super) fn check_total_floors(&self, drafts: &mut Vec<Draft>) {
         let storeys: Vec<&ColumnProfile> = self.storey_columns().collect();
         let is_storey = |draft: &Draft| {

@@ -94,7 +94,7 @@ pub(super) fn holds_details(column: &ColumnProfile) -> bool {
 /// Returns whether most values of a column are texts of several words.
 fn is_text(column: &ColumnProfile) -> bool {
     let is_text = |value: &&String| {
-        let words = value.split(|sign: char| !sign.is_alphabetic());
+        let words = value.split(|character: char| !character.is_alphabetic());
         let words = words.filter(|word| word.chars().count() >= WORD_LETTERS_MIN);
         words.count() >= TEXT_WORDS_MIN
     };

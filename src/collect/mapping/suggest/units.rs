@@ -71,8 +71,8 @@ fn is_amount(field: &str) -> bool {
 
 /// Returns the words and units of a name in lower case.
 fn words(name: &str) -> impl Iterator<Item = &str> {
-    let is_sign = |sign: char| sign.is_alphanumeric() || "€$£%".contains(sign);
-    let words = name.split(move |sign: char| !is_sign(sign));
+    let is_sign = |character: char| character.is_alphanumeric() || "€$£%".contains(character);
+    let words = name.split(move |character: char| !is_sign(character));
     words.filter(|word| !word.is_empty())
 }
 

@@ -170,11 +170,11 @@ static LITE_FILTER: Own = Own {
     read: |value, at| model(value, &FILTER_PROPERTY, FieldSubset::Lite, "", at).map(Taken::Filter),
     schema: |_| reference("LiteFilterProperty"),
 };
-static WHOLE_ASKED: [Field; 3] = asked(&WHOLE_FILTER);
-static LITE_ASKED: [Field; 3] = asked(&LITE_FILTER);
-static WHOLE_SEARCH: [Field; 5] = search(&WHOLE_ASKED, SEARCH_SIZE_MAX);
-static LITE_SEARCH: [Field; 5] = search(&LITE_ASKED, LITE_SIZE_MAX);
-const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_ASKED), SEARCH_ABOUT);
+static WHOLE_CONDITIONS: [Field; 3] = search_conditions(&WHOLE_FILTER);
+static LITE_CONDITIONS: [Field; 3] = search_conditions(&LITE_FILTER);
+static WHOLE_SEARCH: [Field; 5] = search(&WHOLE_CONDITIONS, SEARCH_SIZE_MAX);
+static LITE_SEARCH: [Field; 5] = search(&LITE_CONDITIONS, LITE_SIZE_MAX);
+const SEARCH: Field = Field::required("search", FieldKind::Object(&WHOLE_CONDITIONS), SEARCH_ABOUT);
 const SEARCH_ABOUT: &str = "The search; all its conditions must hold";
 
 /// Returns the fields of the body of a property search.
@@ -230,7 +230,7 @@ const FULL_TEXTS_FIELD: Field = Field::optional("fullTexts", FieldKind::Own(&FUL
 pub static SEARCH_TEXTS: [Field; 2] = [KEYWORDS, FULL_TEXTS_FIELD];
 
 /// Returns the fields of `search`, with a filter of this kind.
-const fn asked(filter: &'static Own) -> [Field; 3] {
+const fn search_conditions(filter: &'static Own) -> [Field; 3] {
     [
         Field::required("filterProperty", FieldKind::Own(filter), ""),
         KEYWORDS,

@@ -499,7 +499,7 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
             steps.pop();
         }
     }
-    let [beside, alone] = [
+    let [with_nulls, alone] = [
         r#", "geoBoundingBox": null, "geoInseeCodeDistance": null"#,
         "",
     ]
@@ -510,7 +510,7 @@ fn a_null_asks_for_nothing_and_the_order_is_written_in_either_case() {
         ))
     });
     assert!(alone.is_ok());
-    assert_eq!(beside, alone);
+    assert_eq!(with_nulls, alone);
     for (place, path) in [
         (
             r#"{"geoDistance": {"pin": null, "distanceKm": 1}}"#,

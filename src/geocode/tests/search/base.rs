@@ -51,7 +51,7 @@ pub fn rows() -> Vec<AddressRow> {
             ..AddressRow::default()
         };
         for (at, text) in numbers.iter().enumerate() {
-            let digits = text.trim_end_matches(|sign: char| sign.is_ascii_alphabetic());
+            let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
             let suffix = &text[digits.len()..];
             let tail = if suffix.is_empty() {
                 String::new()

@@ -38,7 +38,7 @@ impl AdvertsAround {
     }
 
     /// Returns the near adverts that may be the same asset.
-    pub fn alike(&self, connection: &Connection) -> Result<Vec<i64>> {
+    pub fn possibly_same(&self, connection: &Connection) -> Result<Vec<i64>> {
         let mut alike = Vec::new();
         for advert in &self.near {
             if may_be_same(&self.compared, &rows::fingerprint_of(connection, *advert)?) {

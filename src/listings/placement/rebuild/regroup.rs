@@ -60,7 +60,7 @@ impl Grouping {
                     let around = AdvertsAround::find(connection, &fingerprint, advert)?;
                     Ok(SearchedAdvert {
                         advert,
-                        alike: around.alike(connection)?,
+                        alike: around.possibly_same(connection)?,
                         fingerprint: around.compared,
                         around: around.surroundings,
                     })

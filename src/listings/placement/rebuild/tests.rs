@@ -111,7 +111,7 @@ const TEMPLATE: &str = "Logement proposé par notre service de mise en relation 
         Vous louez directement au propriétaire. Dossier en ligne, réponse en 48 heures, plus de 1250 offres \
         par mois et 935 communes couvertes. Inscription gratuite, paiement sécurisé, assistance par \
         téléphone du lundi au samedi, accompagnement jusqu'à la remise des clés.";
-/// What one of the sellers adds to it. The whole contains the template, but has none of its marks.
+/// Text that one of the sellers adds to the template. The whole contains the template, but has none of its marks.
 const ADDED: &str = "Le logement se compose d'une entrée avec placard, d'un séjour exposé au sud, d'une cuisine séparée, \
         d'une chambre sur cour et d'une salle d'eau. Chauffage collectif, double vitrage, gardien, local \
         pour les vélos, arrêt de tramway devant l'immeuble, commerces et marché à quelques minutes à pied, \

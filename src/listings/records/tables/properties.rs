@@ -109,7 +109,7 @@ impl ListingsWriter<'_> {
 
     /// Redirects a property to a survivor: its adverts move there, and its identifier returns the survivor's record.
     pub(crate) fn redirect(&mut self, property: i64, survivor: i64) -> Result<()> {
-        // The rows buffered so far belong to two properties.
+        // The rows buffered so far still name the two properties separately.
         self.percolation.flush(self.transaction)?;
         if self.percolation.has_property_alerts() {
             let mut former = self.joined.remove(&property).unwrap_or_default();
@@ -139,13 +139,13 @@ impl ListingsWriter<'_> {
     /// `former`.
     pub(crate) fn redirect_identifier(
         &mut self,
-        founded: FlxId,
+        merged_id: FlxId,
         former: i64,
         survivor: i64,
     ) -> rusqlite::Result<()> {
         self.execute(
             "UPDATE properties SET merged_into = ?3 WHERE property_id = ?1 AND merged_into = ?2",
-            (founded.0.as_bytes(), former, survivor),
+            (merged_id.0.as_bytes(), former, survivor),
         )?;
         Ok(())
     }
@@ -155,7 +155,7 @@ impl ListingsWriter<'_> {
 /// adverts, a sighting may also change the order in which their values are taken, and which price is the latest.
 fn is_sighted(built: &BuiltProperty, former: &[FormerRecord]) -> bool {
     let [former] = former else {
-        // Without previous records no alert needs the answer.
+        // Without previous records, no alert depends on the result.
         return former.is_empty();
     };
     let texts = || {

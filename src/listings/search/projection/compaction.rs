@@ -1,11 +1,11 @@
 //! Compaction and rebuild of the tables of listings from the store.
 //!
-//! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock, reads the
-//! sequence the table reaches, converts the records changed since, up to a sequence fixed at the start, and publishes
-//! them at once: if the process dies midway, the previous table stays. A record that changes during the compaction gets
-//! a later sequence, so the next reader that continues from the table's sequence sees it again. Records of converted
-//! properties are also moved to their full keys in the store ([`RecordKey`]). The import's sort buffers bound the
-//! memory, however many changes are pending.
+//! Called by the projection's compaction worker and by `toise compact`. A compaction holds the table's lock and reads
+//! the sequence that the table has reached. It converts the records changed since, up to a sequence fixed at the start,
+//! and publishes them together: if the process dies midway, the previous table stays. A record that changes during the
+//! compaction gets a later sequence, so the next reader that continues from the table's sequence sees it again. Records
+//! of converted properties are also moved to their full keys in the store ([`RecordKey`]). The import's sort buffers
+//! bound the memory, however many changes are pending.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ pub fn is_due(
     rows_min: usize,
 ) -> Result<bool> {
     let snapshot = lake.snapshot(table_of(listing))?;
-    let through = reaches(listings, listing, snapshot.through)?;
+    let through = check_reached(listings, listing, snapshot.through)?;
     let limit = rows_min
         .max(snapshot.rows() as usize / COMPACTION_SHARE)
         .min(COMPACTION_ROWS_MAX);
@@ -74,7 +74,7 @@ pub fn compact(
     let table = table_of(listing);
     let import = lake.import(table)?;
     // Read after locking, so that no other process can publish in between.
-    let after = reaches(listings, listing, lake.snapshot(table)?.through)?;
+    let after = check_reached(listings, listing, lake.snapshot(table)?.through)?;
     let mut damaged = Vec::new();
     let leave_out = |found: Vec<String>| {
         damaged.extend(found);
@@ -125,8 +125,8 @@ pub fn retry_while_locked<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
     }
 }
 
-/// Returns the sequence a table reaches, which must not be past the store's.
-pub(super) fn reaches(
+/// Returns the sequence that a table has reached; fails if it is past the last sequence of the store.
+pub(super) fn check_reached(
     listings: &Listings,
     listing: ListingKind,
     through: Option<i64>,

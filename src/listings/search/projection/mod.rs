@@ -45,8 +45,9 @@ use toise_engine::priority;
 use toise_lake::Lake;
 use view::ProjectionView;
 
-/// How often the projection reads changes from the store: searches see them in less than a second, and a commit of the
-/// text index costs nearly as much for a few properties as for many.
+/// Interval at which the projection reads changes from the store. Searches thus see them in less than a second. A
+/// shorter interval would cost more, because a commit of the text index costs nearly as much for a few properties as
+/// for many.
 const REFRESH_EVERY: Duration = Duration::from_millis(250);
 /// Minimum number of changed records that makes a compaction due: in memory they cost little.
 const COMPACTION_ROWS_MIN: usize = 65_536;
@@ -112,7 +113,7 @@ impl Projection {
         compaction: Compaction,
     ) -> Result<Self> {
         let memtable = Memtable::new(ListingKind::Property, engine.view(properties())?);
-        compaction::reaches(&listings, ListingKind::Property, Some(memtable.through()))?;
+        compaction::check_reached(&listings, ListingKind::Property, Some(memtable.through()))?;
         let state = SearchSnapshot {
             number: rand::random(),
             view: Arc::new(memtable.view()),
@@ -188,7 +189,7 @@ impl Projection {
             }
             None => Memtable::new(of, base),
         };
-        compaction::reaches(&self.listings, of, Some(memtable.through()))?;
+        compaction::check_reached(&self.listings, of, Some(memtable.through()))?;
         let waiting = self
             .listings
             .count_since(of, memtable.through(), ADVERT_ROWS_MAX)?;
@@ -290,7 +291,7 @@ impl Projection {
             _ => writer.index_retry_at = None,
         }
         writer.is_index_behind = self.compaction == Compaction::Here
-            && (self.texts.is_catching_up() || self.lags(writer.memtable.through()));
+            && (self.texts.is_catching_up() || self.is_far_behind(writer.memtable.through()));
         if writer.is_index_behind {
             return;
         }
@@ -301,7 +302,7 @@ impl Projection {
     }
 
     /// Returns whether the text index lags so far behind a sequence that it catches up in the background.
-    fn lags(&self, through: i64) -> bool {
+    fn is_far_behind(&self, through: i64) -> bool {
         through.saturating_sub(self.texts.through()) > TEXT_LAG_MAX
     }
 
@@ -310,7 +311,7 @@ impl Projection {
     fn keep_texts(&self) -> texts::Result<()> {
         self.texts.repair()?;
         let through = self.view().through();
-        if self.lags(through) {
+        if self.is_far_behind(through) {
             tracing::info!(
                 from = self.texts.through(),
                 to = through,

@@ -1,9 +1,9 @@
 //! Search snapshots: rows and text index as of the same sequence, and a cache of the snapshots that cursors refer to.
 //!
 //! A follow-up page is cut from the same snapshot as the page before it, so rows that change in between are neither
-//! skipped nor returned twice, and text scores stay the same. Snapshots share nearly all they hold: with two million
-//! properties, each takes half a megabyte more than its predecessor (one bit for each row and each document of the text
-//! index), in addition to copies of the changed rows. The least recently used snapshots are evicted first.
+//! skipped nor returned twice, and text scores stay the same. Snapshots share nearly all of their data. With two
+//! million properties, each snapshot adds half a megabyte (one bit for each row and each document of the text index)
+//! and copies of the changed rows. The least recently used snapshots are evicted first.
 
 use std::sync::Arc;
 use std::time::Duration;

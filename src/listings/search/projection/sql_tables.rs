@@ -1,7 +1,8 @@
 //! The tables of listings for SQL: every change committed before the query, compacted or not.
 //!
-//! Used by commands. They open the data files, then read the later changes of both tables from one snapshot of the
-//! store. Those rows stay in memory, so a large number of them is compacted first.
+//! Commands such as `toise sql` use these tables; a server has its own (`projection`). A command opens the data files,
+//! then reads the later changes of both tables from one snapshot of the store. Changed rows stay in memory, so a large
+//! number of them is compacted first.
 
 use super::memtable::Memtable;
 use super::view::ProjectionView;
@@ -14,8 +15,8 @@ use toise_engine::Engine;
 use toise_engine::session::MergeOnReadTable;
 use toise_lake::Lake;
 
-/// Minimum number of changed records that makes a compaction due: uncompacted, they cost every query as much as one
-/// compaction.
+/// Minimum number of changed records that makes a compaction due. Reading that many from the store costs each query as
+/// much as compacting them once.
 const COMPACTION_ROWS_MIN: usize = 16_384;
 
 /// Compacts the tables that have many pending changes, so that the rest fits in memory; `before` is called with each
@@ -68,7 +69,7 @@ pub fn views(
     let mut memtables = Vec::with_capacity(wanted.len());
     for listing in wanted {
         let view = engine.view(table_of(*listing))?;
-        compaction::reaches(listings, *listing, view.snapshot().through)?;
+        compaction::check_reached(listings, *listing, view.snapshot().through)?;
         memtables.push((*listing, Memtable::new(*listing, view)));
     }
     listings.with_snapshot(|snapshot| {

@@ -63,7 +63,7 @@ pub struct TextIndex {
     fields: IndexFields,
     /// The current snapshot.
     present: ArcSwap<IndexSnapshot>,
-    kept: PostingsCache,
+    cache: PostingsCache,
 }
 
 /// The searchable texts of a property's record.
@@ -102,7 +102,7 @@ impl TextIndex {
             writer: Mutex::new(None),
             fields,
             present: ArcSwap::from_pointee(present),
-            kept: PostingsCache::new(),
+            cache: PostingsCache::new(),
         })
     }
 
@@ -294,8 +294,8 @@ impl TextIndex {
             return Ok(None);
         }
         let context = TextSearchContext {
-            present,
-            kept: &self.kept,
+            snapshot: present,
+            cache: &self.cache,
             fields: self.fields,
             interrupt,
         };

@@ -65,7 +65,7 @@ impl QueryTerm {
         }
     }
 
-    fn sought(&self, present: &IndexSnapshot, fields: IndexFields) -> Result<CompiledTerm> {
+    fn compile(&self, present: &IndexSnapshot, fields: IndexFields) -> Result<CompiledTerm> {
         let like = |field: Field, text: &str| {
             let errors = errors_max(text.chars().count());
             let term = Term::from_field_text(field, text);
@@ -168,7 +168,7 @@ impl PostingsCache {
         if known.iter().all(Option::is_some) {
             return Ok(known.into_iter().flatten().collect());
         }
-        let compiled = term.sought(present, fields)?;
+        let compiled = term.compile(present, fields)?;
         let segments = present.segments.par_iter().zip(known.into_par_iter());
         let sets = segments.map(|(segment, known)| match known {
             Some(set) => Ok(set),

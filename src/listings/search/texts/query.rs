@@ -84,9 +84,9 @@ struct SegmentMatches {
 /// The inputs of a text query.
 pub(super) struct TextSearchContext<'a> {
     /// The index snapshot to search.
-    pub present: &'a IndexSnapshot,
+    pub snapshot: &'a IndexSnapshot,
     /// The cache of postings.
-    pub kept: &'a PostingsCache,
+    pub cache: &'a PostingsCache,
     /// The fields of the index.
     pub fields: IndexFields,
     /// Set when the query is cancelled.
@@ -97,7 +97,7 @@ impl TextSearchContext<'_> {
     /// Keeps the documents of each segment that match a term; returns whether any are left.
     fn keep(&self, query_term: &QueryTerm, documents: &mut [FixedBitSet]) -> Result<bool> {
         self.interrupt.check()?;
-        let sets = self.kept.find(self.present, self.fields, query_term)?;
+        let sets = self.cache.find(self.snapshot, self.fields, query_term)?;
         for (documents, with_term) in documents.iter_mut().zip(&sets) {
             documents.intersect_with(with_term);
         }
@@ -110,17 +110,19 @@ impl TextQuery {
     pub fn found(&self, context: &TextSearchContext<'_>) -> Result<TextMatches> {
         let segments = self.in_segments(context)?;
         let found = segments.iter().map(|segment| &segment.found);
-        Ok(TextMatches::Found(MatchSet(context.present.numbers(found))))
+        Ok(TextMatches::Found(MatchSet(
+            context.snapshot.numbers(found),
+        )))
     }
 
     /// Finds and scores the matching properties. Takes several times as long as [`TextQuery::found`].
     pub fn scored(&self, context: &TextSearchContext<'_>) -> Result<TextMatches> {
-        let present = context.present;
+        let snapshot = context.snapshot;
         let segments = self.in_segments(context)?;
-        let weights = TermWeights::of(self, &present.searcher, context.fields)?;
-        let found = present.numbers(segments.iter().map(|segment| &segment.found));
+        let weights = TermWeights::of(self, &snapshot.searcher, context.fields)?;
+        let found = snapshot.numbers(segments.iter().map(|segment| &segment.found));
         let found = RankedBitSet::new(found);
-        let by_segment = present.segments.par_iter().zip(segments);
+        let by_segment = snapshot.segments.par_iter().zip(segments);
         let by_segment = by_segment.map(|(segment, SegmentMatches { found, by_text })| {
             let found = RankedBitSet::new(found);
             let scores = weights.scores(segment, &found, &by_text, context.interrupt)?;
@@ -128,7 +130,7 @@ impl TextQuery {
         });
         let by_segment: Vec<(RankedBitSet, Vec<f32>)> = by_segment.collect::<Result<_>>()?;
         let mut scores = vec![0.0; found.count()];
-        for (segment, (set, own)) in present.segments.iter().zip(by_segment) {
+        for (segment, (set, own)) in snapshot.segments.iter().zip(by_segment) {
             let mut own = own.into_iter();
             set.set().ones().for_each(|place| {
                 if let (Some(rank), Some(score)) = (found.rank(segment.number(place)), own.next()) {
@@ -142,7 +144,7 @@ impl TextQuery {
     /// Finds the matches of each segment. Terms are intersected one after the other, and the rest is skipped once
     /// nothing is left.
     fn in_segments(&self, context: &TextSearchContext<'_>) -> Result<Vec<SegmentMatches>> {
-        let segments = &context.present.segments;
+        let segments = &context.snapshot.segments;
         let mut found: Vec<FixedBitSet> = segments.iter().map(|one| one.alive().clone()).collect();
         let mut is_any = true;
         for keyword in &self.keywords {
