@@ -1,8 +1,9 @@
 //! Geocoding: addresses to positions and back, one at a time or up to a hundred. Files are in
 //! [`super::geocoding_files`].
 //!
-//! A search takes a fraction of a millisecond; parsing, searching and writing are one short job on the query pool. The
-//! upstream service, if one is set, is asked between two jobs.
+//! Most searches take a fraction of a millisecond and are answered on the thread of the connection. A search over all
+//! of France, a batch, and an answer with further data are jobs on the query pool. The upstream service, if one is set,
+//! is asked between two jobs.
 
 use std::time::Duration;
 
@@ -157,6 +158,9 @@ async fn reverse(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let parameters = pairs(call.query)?;
+    if let Some(text) = text_at_once(call.app, operation, &parameters)? {
+        return Ok(ApiResponse::json(text));
+    }
     let app = call.app.clone();
     let client = call.key()?.key_id;
     let job = move || answer_from_index(&app, operation, &parameters);
@@ -171,6 +175,20 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
         }
     };
     Ok(ApiResponse::json(text))
+}
+
+/// Answers on the caller's thread if that takes less time than a change of threads and back; otherwise returns `None`.
+fn text_at_once(
+    app: &App,
+    operation: Operation,
+    parameters: &Parameters,
+) -> Result<Option<Vec<u8>>, ApiError> {
+    let asked = GeocodingCall::parse(operation, parameters)?;
+    let geocoder = app.data.geocoding.geocoder();
+    let found = app.data.geocoding.answer_at_once(&geocoder, &asked);
+    found
+        .map(|addresses| collection_text(&asked, &addresses, None))
+        .transpose()
 }
 
 /// `POST /geocoding/batch`: requests in order; a fault of one affects only that one.
