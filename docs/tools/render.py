@@ -222,8 +222,13 @@ def before_after(result):
 
 
 def compared(results):
+    """The table of the benches of benches/compare.sh whose rounds all changed in one direction."""
     result = results.use("before-after")
-    return result and before_after(result)
+    if not result:
+        return None
+    spreads = [(row, figure_of(row, "ratio", "range")) for row in result["rows"]]
+    changed = [row for row, spread in spreads if spread["high"] < 1 or spread["low"] > 1]
+    return before_after({**result, "rows": changed})
 
 
 # Lines that are in more than one table.
