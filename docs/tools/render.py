@@ -135,10 +135,10 @@ def figure_of(row, name, *statistics):
     return None
 
 
-def columns(file, first, *wanted, unit="", group=None):
+def columns(file, first, *wanted, unit="", group=None, rows_like=""):
     """A table with one figure per column. Each of `wanted` is (heading, name of the figure, decimals or None), and the
     statistic if it is not the median. `group` restricts the table to rows "GROUP: NAME", or to those without a group if
-    it is empty."""
+    it is empty, and `rows_like` to rows whose name contains this pattern."""
 
     def cell(figure, decimals):
         if figure is None:
@@ -153,7 +153,7 @@ def columns(file, first, *wanted, unit="", group=None):
         rows = []
         for row in (result or {"rows": []})["rows"]:
             of_group, _, label = row["id"].rpartition(": ")
-            if group in (None, of_group):
+            if group in (None, of_group) and re.search(rows_like, row["id"]):
                 cells = (cell(figure_of(row, name, *statistic), decimals) for _, name, decimals, *statistic in wanted)
                 rows.append([row["id"] if group is None else label, *cells])
         return rows and table([first, *(heading for heading, *_ in wanted)], rows)
@@ -222,8 +222,13 @@ def before_after(result):
 
 
 def compared(results):
+    """The table of the benches of benches/compare.sh whose rounds all changed in one direction."""
     result = results.use("before-after")
-    return result and before_after(result)
+    if not result:
+        return None
+    spreads = [(row, figure_of(row, "ratio", "range")) for row in result["rows"]]
+    changed = [row for row, spread in spreads if spread["high"] < 1 or spread["low"] > 1]
+    return before_after({**result, "rows": changed})
 
 
 # Lines that are in more than one table.
@@ -329,7 +334,7 @@ TABLES = {
         ("Difference, 95 % interval", "difference", 2), ("Within 20 %", "within 20 %", 1), ("Coverage", "held", 1)),
     "estimate-horizon": columns(
         "estimate-horizon", "Months after the last known sale", ("Bias", "bias", 1), ("Size of bias", "size of bias", 1),
-        ("Error", "error", 2), ("Coverage", "held", 1), ("Width", "width", 1)),
+        ("Error", "error", 2), ("Coverage", "held", 1), ("Width", "width", 1), rows_like=r"month (1|3|6|9|12) "),
     "estimate-leave-out": columns(
         "estimate-leave-out", "Known without", ("Bias", "bias", 1), ("Error", "error", 1), ("Coverage", "held", 1),
         ("Coverage, mean of places", "held, mean of places", 1), ("Width", "width", 1)),

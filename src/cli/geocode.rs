@@ -59,7 +59,7 @@ pub struct GeocodeArgs {
     /// Column with the longitude
     #[arg(long, value_name = "COLUMN")]
     pub lon: Option<String>,
-    /// Encoding of a CSV file [default: utf-8 if the file is valid UTF-8, otherwise windows-1252]
+    /// Encoding of a CSV file [default: detected: UTF-8, Windows-1252 or Mac Roman]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Delimiter of a CSV file: one character, or tab [default: detected]

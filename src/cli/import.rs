@@ -67,7 +67,7 @@ enum ImportDataset {
         toise import dfi dfianc-dep480.zip\n\n\
         The tax office publishes a file per department; docs/parcels.md has the address.")]
     Dfi(FilesArgs),
-    /// Import a file of geodata as a layer, for SQL
+    /// Import a file of geodata as a layer
     #[command(after_help = LAYER_HELP)]
     Layer(LayerArgs),
     /// Import the official map of rents by commune (Carte des loyers)

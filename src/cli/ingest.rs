@@ -55,13 +55,13 @@ const BATCH_MAX: usize = 8 * GROUP_MAX;
 #[command(after_help = "\
 Each row is one sighting of an advert. Without a mapping it has the shape of the contract's Advert: `url` identifies the
 advert and `lastSeenAt` is the time of the sighting [default: now]. An absent field is unchanged, null means no longer
-known. A sighting older than the stored one changes nothing, so files may come in any order and more than once. Can run
+known. An advert keeps the content of its latest sighting, so files may come in any order and more than once. Can run
 while the server is running.
 
 With a mapping, rows have any shape: its TOML file says which column or JSON path fills which field, and how it is read
 (docs/ingesting.md). Built-in mappings are named as in --mapping french-csv; --list-mappings lists them.
 
-A value that an optional field does not take is left out with a warning, and the advert stays. The exit code is 1 if no
+An invalid value of an optional field is left out with a warning, and the advert stays. The exit code is 1 if no
 row gave an advert or a file looks cut off; with --strict, if any row gave no advert.
 
 CSV columns named like a field (currentPrice.value) need no mapping; the items of a list are separated by |.
@@ -99,7 +99,7 @@ pub struct IngestArgs {
     /// Format of the files [default: from the file name, otherwise from the first byte]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<IngestFormat>,
-    /// Encoding of CSV files, such as windows-1252 [default: UTF-8, row by row Windows-1252 where that fails]
+    /// Encoding of CSV files, such as windows-1252 [default: detected]
     #[arg(long, value_name = "NAME")]
     encoding: Option<String>,
     /// Delimiter of CSV files, one character or tab [default: detected in the header]

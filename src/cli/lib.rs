@@ -93,7 +93,7 @@ enum Command {
     Start(start::StartArgs),
     /// Ingest adverts from files or standard input
     Ingest(ingest::IngestArgs),
-    /// Show a property, or undo a wrong merge
+    /// Show, merge, split and rebuild properties
     Properties(properties::PropertiesArgs),
     /// List portals with extraction rules, or try the rules on a page
     Portals(portals::PortalsArgs),
@@ -103,7 +103,7 @@ enum Command {
     Jobs(jobs::JobsArgs),
     /// List reports of accounts about wrong listings, and resolve them
     Reports(reports::ReportsArgs),
-    /// Explain why two adverts are, or are not, taken for one asset
+    /// Explain why two adverts are one property, or not
     Explain(explain::ExplainArgs),
     /// Serve invented data, made on the first run, with requests to try
     Demo(demo::DemoArgs),

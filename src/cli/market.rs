@@ -86,8 +86,8 @@ fn help() -> String {
     };
     format!(
         "\
-One row for each place, class and period with a recorded sale or a property online. A figure is empty where fewer than
-five sales or properties are behind it. docs/market.md defines every column.
+One row for each place, class and period with a recorded sale or a property online. A figure of fewer than five sales or
+properties is empty. docs/market.md defines every column.
 
 Examples:
   toise market --level department --by quarter --from 2023-01-01

@@ -59,8 +59,8 @@ pub(super) fn show_rows(
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Tables: dvf (recorded sales), dpe (energy diagnostics), properties and adverts (listings, including every change
-committed before the query, whether or not a server is running). `describe properties` lists the columns, `summarize
-dvf` what they hold.
+committed before the query, whether or not a server is running), ban (addresses), rnb (buildings), dfi (changes of
+parcels). `describe properties` lists the columns, `summarize dvf` what they hold.
 Functions, in addition to those of DataFusion and names that DuckDB has for them (year, strftime, date_diff, ...):
   geo_distance(pin_lat, pin_lon, lat, lon)   planar distance in metres
   in_area(lat, lon, geojson)   whether a position is in a GeoJSON Polygon or MultiPolygon
