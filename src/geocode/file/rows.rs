@@ -18,6 +18,7 @@ use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use crate::text::fold;
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
+use toise_geo::places::Places;
 use toise_input::delimited::unmarked;
 use toise_input::missing::{self, MissingCounts};
 
@@ -43,6 +44,8 @@ pub struct RowCells {
     pub postal_code: String,
     /// INSEE code.
     pub insee_code: String,
+    /// Whether the row is searched without its INSEE code if this is of no commune.
+    pub is_code_optional: bool,
     /// Kind of result.
     pub kind: String,
     /// Latitude.
@@ -123,10 +126,27 @@ impl RowCells {
             text,
             postal_code,
             insee_code,
+            is_code_optional: columns.is_code_meant,
             kind,
             lat,
             lon,
         })
+    }
+
+    /// Returns the INSEE code if it is of no commune and the row is searched without it.
+    pub(super) fn ignored_code(&self) -> Option<&str> {
+        let code = padded(&self.insee_code).to_ascii_uppercase();
+        let is_ignored =
+            self.is_code_optional && !code.is_empty() && Places::get().find(&code).is_none();
+        is_ignored.then_some(self.insee_code.as_str())
+    }
+
+    /// Returns the INSEE code of the commune that results must be in; empty if there is none.
+    fn commune(&self) -> String {
+        match self.ignored_code() {
+            Some(_) => String::new(),
+            None => padded(&self.insee_code),
+        }
     }
 
     /// Returns why these cells are no valid query. Call it only for the cells of a row in error.
@@ -310,7 +330,7 @@ impl RowParameters {
         RowAnswer {
             status: RowStatus::Ok,
             is_without_town: cells.postal_code.is_empty()
-                && cells.insee_code.is_empty()
+                && cells.commune().is_empty()
                 && first.properties.matched.is_some_and(|matched| {
                     [matched.postal_code, matched.city] == [PartMatch::Missing; 2]
                 }),
@@ -377,7 +397,7 @@ fn filter(cells: &RowCells) -> Result<AddressFilter, Fault> {
     let mut parameters = Vec::new();
     for (name, cell) in [
         ("postcode", padded(&cells.postal_code)),
-        ("citycode", padded(&cells.insee_code)),
+        ("citycode", cells.commune()),
         ("type", cells.kind.clone()),
     ] {
         if !cell.is_empty() {
