@@ -477,6 +477,44 @@ fn an_area_of_apimo_is_read_only_in_square_metres() {
 }
 
 #[test]
+fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
+    let mappings = shipped();
+    let price = |category: u32, price: Value| {
+        let row = json!({"id": 1, "agency": 7, "category": category, "price": price});
+        let mapping = mappings.get("apimo").unwrap();
+        let found = mapping.read(row.as_object().unwrap(), &Portals::default());
+        found.advert["currentPrice"]["value"].clone()
+    };
+    for (period, value, monthly) in [
+        (json!(null), 950, json!(950.0)),
+        (json!(4), 950, json!(950.0)),
+        (json!("4"), 950, json!(950.0)),
+        (json!(1), 36, json!(1_095.0)),
+        (json!(2), 300, json!(1_300.0)),
+        (json!(5), 3_000, json!(1_000.0)),
+        (json!(7), 6_000, json!(1_000.0)),
+        (json!(8), 12_000, json!(1_000.0)),
+        (json!("8"), 12_000, json!(1_000.0)),
+        (json!(6), 950, Value::Null),
+        (json!(8), 0, Value::Null),
+    ] {
+        let found = price(
+            2,
+            json!({"value": value, "currency": "EUR", "period": period}),
+        );
+        assert_eq!(found, monthly, "{period}");
+    }
+    let hidden = json!({"value": 12_000, "period": 8, "hide": true});
+    assert_eq!(price(2, hidden), Value::Null);
+    assert_eq!(
+        price(2, json!({"value": 12_000, "period": 8, "currency": "CHF"})),
+        Value::Null
+    );
+    assert_eq!(price(1, json!({"value": 245_000, "period": 8})), 245_000.0);
+    assert_eq!(price(3, json!({"value": 700, "period": 2})), 700.0);
+}
+
+#[test]
 fn classes_are_read_in_every_usual_spelling() {
     let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [
