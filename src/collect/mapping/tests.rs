@@ -536,6 +536,18 @@ fn classes_are_read_in_every_usual_spelling() {
 }
 
 #[test]
+fn the_class_is_read_from_the_heading_that_means_it_first() {
+    for (class, cells) in [
+        ("CLASS_HOUSE", "type_local=Grand (T4+)|type=Maison"),
+        ("CLASS_FLAT", "type_local=Studio/T1|type=Studio"),
+        ("CLASS_HOUSE", "type_local=Maison|type=Vente"),
+        ("CLASS_HOUSE", "type=Appartement|type_de_bien=Maison"),
+    ] {
+        assert_eq!(read_french(cells)["type"], class, "{cells}");
+    }
+}
+
+#[test]
 fn a_room_as_the_kind_of_home_is_one_of_a_shared_flat() {
     for (cells, shared) in [
         ("type=Chambre", json!(true)),
