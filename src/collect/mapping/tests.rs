@@ -301,6 +301,9 @@ path = "location.postalCode"
 from = "cp"
 pattern = '\b\d{5}\b'
 [[field]]
+path = "location.city"
+from = "ville"
+[[field]]
 path = "reference"
 from = "ref"
 "#;
@@ -317,6 +320,13 @@ from = "ref"
     assert_eq!(whole.advert["reference"], "1000");
     assert!(whole.warnings.is_empty());
     assert_eq!(read(json!({"cp": "750"})).advert.get("location"), None);
+    let french = read(json!({"cp": 1000, "ref": "1", "ville": "Bourg-en-Bresse"}));
+    assert_eq!(french.advert["location"]["postalCode"], "01000");
+    let foreign = read(json!({"cp": 1000, "ref": "1", "ville": "Bruxelles"}));
+    assert_eq!(foreign.advert["location"], json!({"city": "Bruxelles"}));
+    assert!(foreign.warnings.is_empty());
+    assert_eq!(foreign.left_out[0].path, "location.postalCode");
+    assert_eq!(foreign.left_out[0].value, "\"1000\"");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use crate::text::fold;
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
+use toise_geo::communes::fits_restored_code;
 use toise_geo::places::Places;
 use toise_input::delimited::unmarked;
 use toise_input::missing::{self, MissingCounts};
@@ -87,7 +88,8 @@ impl RowCells {
             let part = missing::counted_or_empty(unmarked(part.trim()), met);
             let [is_code, is_city] = columns.town.map(|column| column == Some(*at));
             let part = if is_code {
-                Cow::Owned(padded(part))
+                let town = columns.town[1].map_or(Cow::Borrowed(""), &cell);
+                Cow::Owned(postal_code(part, unmarked(town.trim())))
             } else {
                 Cow::Borrowed(part)
             };
@@ -417,6 +419,17 @@ fn padded(code: &str) -> String {
     }
 }
 
+/// Repairs a postal code like [`padded`], without its zero if the town shows that it is not French.
+fn postal_code(code: &str, town: &str) -> String {
+    let town = if missing::is_missing(town) { "" } else { town };
+    let mut repaired = padded(code);
+    let is_restored = repaired.starts_with('0') && !code.starts_with('0');
+    if is_restored && !fits_restored_code(&repaired, town) {
+        repaired.remove(0);
+    }
+    repaired
+}
+
 /// Parses a position; a decimal comma is accepted.
 fn position(cells: &RowCells) -> Result<(f64, f64), Fault> {
     let degrees = |name: &str, cell: &str, most: f64| {
@@ -495,6 +508,11 @@ mod tests {
             (["", "48000", "Mende"], "48000 Mende"),
             ([whole, "", ""], whole),
             (["3 rue Haute", "1000", "Bourg"], "3 rue Haute 01000 Bourg"),
+            (["3 rue Haute", "1000", ""], "3 rue Haute 01000"),
+            (
+                ["3 rue Haute", "1000.0", "Bruxelles"],
+                "3 rue Haute 1000 Bruxelles",
+            ),
             (
                 ["3 rue Haute", "48000.0", "Mende"],
                 "3 rue Haute 48000 Mende",
