@@ -396,6 +396,7 @@ impl Mapping {
             warnings.pop();
             items_left_out.push(left_out);
         }
+        location::move_quarter(&mut advert);
         location::drop_town_as_district(&mut advert);
         unfit.retain(|(name, _)| !given.contains(name));
         MappedAdvert {

@@ -546,6 +546,24 @@ fn classes_are_read_in_every_usual_spelling() {
 }
 
 #[test]
+fn a_quarter_before_its_town_is_no_street() {
+    let place = json!({"district": "Chartrons", "city": "Bordeaux", "postalCode": "33300"});
+    for column in ["localisation", "lieu", "ville", "adresse"] {
+        let cells = format!("{column}=Chartrons, Bordeaux (33300)|cp=");
+        assert_eq!(read_french(&cells)["location"], place, "{column}");
+    }
+    let street = read_french("adresse=Rue Notre-Dame, Bordeaux (33300)|cp=");
+    assert_eq!(
+        street["location"]["address"],
+        "Rue Notre-Dame, Bordeaux (33300)"
+    );
+    assert_eq!(street["location"].get("district"), None);
+    let named = Mapping::of_columns([("url", "url"), ("location.address", "lieu")]).unwrap();
+    let row = json!({"url": "https://p.example/1", "lieu": "Chartrons, Bordeaux (33300)"});
+    assert_eq!(read_with(&named, row).advert["location"], place);
+}
+
+#[test]
 fn the_class_is_read_from_the_heading_that_means_it_first() {
     for (class, cells) in [
         ("CLASS_HOUSE", "type_local=Grand (T4+)|type=Maison"),
