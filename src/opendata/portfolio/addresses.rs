@@ -16,6 +16,8 @@ use toise_geo::communes::{fits_restored_code, record_place};
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
 
+/// Start of the reason of a row whose address was not located.
+pub const ADDRESS_FAULT: &str = "address: ";
 /// Fields of an address: the line with number and street, the postal code under two names, the commune, its INSEE code.
 pub const ADDRESS_FIELDS: [&str; 5] = ["address", "postcode", "postal_code", "city", INSEE_CODE];
 /// Columns of an address: [`ADDRESS_FIELDS`], then the parts of the line with number and street.
@@ -164,6 +166,19 @@ impl BlockAddresses<'_> {
             city: cell(self.columns.city),
             insee_code: of_row(&self.insee_codes, row),
         }
+    }
+
+    /// Returns the address of a row in one line, for messages.
+    pub fn shown(&self, row: usize) -> String {
+        let address = self.of_row(row);
+        let parts = [
+            address.address,
+            address.postal_code,
+            address.city,
+            address.insee_code,
+        ];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" ")
     }
 }
 
