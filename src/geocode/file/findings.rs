@@ -24,9 +24,9 @@ impl RowFindings {
     /// Counts the result of a row.
     pub fn count(&mut self, line: u64, query: Option<&RowCells>, answer: &RowAnswer) {
         if answer.status == RowStatus::Error {
-            let text = query.map_or("", |cells| &cells.text);
-            let reason = query.map_or(UNREADABLE, RowCells::fault);
-            self.left_out.add(reason, line, "", text);
+            let fault = query.map(RowCells::fault);
+            let (reason, cell) = fault.unwrap_or((UNREADABLE, String::new()));
+            self.left_out.add(reason, line, "", &cell);
         }
         if let Some(code) = query.and_then(RowCells::ignored_code) {
             self.left_out.add(CODE_IGNORED, line, "", code);

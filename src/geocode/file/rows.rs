@@ -151,16 +151,29 @@ impl RowCells {
         }
     }
 
-    /// Returns why these cells are no valid query. Call it only for the cells of a row in error.
-    pub(super) fn fault(&self) -> &'static str {
+    /// Returns why these cells are no valid query, and the cell at fault. Call it only for the cells of a row in error.
+    pub(super) fn fault(&self) -> (&'static str, String) {
         match filter(self) {
-            Err(fault) if fault.path == "postcode" => "no valid query: the postal code is none",
-            Err(fault) if fault.path == "citycode" => "no valid query: the INSEE code is none",
-            Err(_) => "no valid query: the type of result is none",
-            Ok(_) if self.has_position() && position(self).is_err() => {
-                "no valid query: latitude and longitude must be degrees"
-            }
-            Ok(_) => "no valid query: the address is too short or too long",
+            Err(fault) if fault.path == "postcode" => (
+                "no valid query: the postal code is none",
+                self.postal_code.clone(),
+            ),
+            Err(fault) if fault.path == "citycode" => (
+                "no valid query: the INSEE code is none",
+                self.insee_code.clone(),
+            ),
+            Err(_) => (
+                "no valid query: the type of result is none",
+                self.kind.clone(),
+            ),
+            Ok(_) if self.has_position() && position(self).is_err() => (
+                "no valid query: latitude and longitude must be degrees",
+                format!("{}, {}", self.lat, self.lon),
+            ),
+            Ok(_) => (
+                "no valid query: the address is too short or too long",
+                self.text.clone(),
+            ),
         }
     }
 

@@ -356,10 +356,11 @@ fn rows_in_error_are_named_by_their_line() {
         let report = run(&job, &communes()).unwrap();
         let mut reasons = report.files[0].reading.left_out.0.iter();
         let (reason, found) = reasons.next().unwrap();
-        (reason.clone(), found.examples[0].line)
+        let example = &found.examples[0];
+        (reason.clone(), example.line, example.value.clone())
     };
     let line = |name: &str, text: &str| {
-        let (reason, line) = read(name, text, request(&["town"]));
+        let (reason, line, _) = read(name, text, request(&["town"]));
         assert!(reason.starts_with("the row cannot be read:"), "{reason}");
         line
     };
@@ -374,7 +375,11 @@ fn rows_in_error_are_named_by_their_line() {
     };
     assert_eq!(
         read("d.csv", "town,code\nMende,x\n", of_code),
-        ("no valid query: the INSEE code is none".to_owned(), 2)
+        (
+            "no valid query: the INSEE code is none".to_owned(),
+            2,
+            "x".to_owned()
+        )
     );
 }
 
