@@ -94,6 +94,7 @@ pub fn run(common: &Common, arguments: &GeocodeArgs) -> CommandResult {
         encoding: arguments.encoding.clone(),
         delimiter: arguments.delimiter.clone(),
         is_meant: false,
+        is_code_meant: false,
     };
     let output = match &arguments.output {
         Some(output) => output.clone(),

@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::common::MissingArgs;
 use super::result::{Failure, listed, no_rows, show_report};
@@ -498,18 +498,19 @@ fn ingest(listings: &Listings, batch: ConvertedBatch, report: &mut IngestReport)
     let (mut numbers, mut adverts) = (Vec::new(), Vec::new());
     for row in batch.rows {
         // The report shows it if the advert is refused.
-        let location = row.advert.get("location").cloned();
-        numbers.push((row.number, row.left_out, row.warnings, location));
+        let part = |key: &str| row.advert.get(key).cloned();
+        let given = json!({"location": part("location"), "url": part("url")});
+        numbers.push((row.number, row.left_out, row.warnings, given));
         adverts.push(row.advert);
     }
     let outcomes = listings.ingest(adverts)?;
-    for ((number, left_out, warnings, location), mut outcome) in numbers.into_iter().zip(outcomes) {
+    for ((number, left_out, warnings, given), mut outcome) in numbers.into_iter().zip(outcomes) {
         if let Ok(receipt) = &mut outcome {
             receipt
                 .warnings
                 .extend(warnings.into_iter().map(Cow::Borrowed));
         }
-        report.add(number, &outcome, &left_out, location.as_ref());
+        report.add(number, &outcome, &left_out, Some(&given));
     }
     Ok(())
 }

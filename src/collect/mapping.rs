@@ -13,6 +13,7 @@
 
 pub mod copies;
 mod embedded;
+mod location;
 mod names;
 mod records;
 mod row;
@@ -33,7 +34,6 @@ pub use row::{Row, RowPath};
 use rule::{RowFinding, RowRule};
 use toise_contract::Fault;
 use toise_contract::listings::advert_field::AdvertField;
-use toise_geo::communes::is_same_town;
 use toise_input::FileForm;
 use toise_input::number::{FileDecimals, LoneSeparator};
 use toise_input::reading::ColumnUse;
@@ -324,6 +324,7 @@ impl Mapping {
         let mut unfit: Vec<(&str, LeftOut)> = Vec::new();
         let mut items_left_out = Vec::new();
         let mut warnings = Vec::new();
+        let mut is_code_restored = false;
         let mut unread_class = None;
         for rule in &self.rules {
             let field = &rule.value.field;
@@ -373,6 +374,7 @@ impl Mapping {
                     field.put(&mut advert, value);
                     given.push(&field.name);
                     warnings.push(ZERO_RESTORED);
+                    is_code_restored |= field.name == location::POSTAL_CODE;
                 }
                 RowFinding::Unfit { column, value } => {
                     if !unfit.iter().any(|(name, _)| *name == field.name) {
@@ -390,7 +392,12 @@ impl Mapping {
         {
             advert["source"] = json!(source);
         }
-        drop_town_as_district(&mut advert);
+        if is_code_restored && let Some(left_out) = location::drop_foreign_code(&mut advert) {
+            warnings.pop();
+            items_left_out.push(left_out);
+        }
+        location::move_quarter(&mut advert);
+        location::drop_town_as_district(&mut advert);
         unfit.retain(|(name, _)| !given.contains(name));
         MappedAdvert {
             advert,
@@ -429,18 +436,6 @@ impl Mapping {
         }
         let url = Url::parse(advert[URL].as_str()?).ok()?;
         Some(portals.source(url.host_str()?))
-    }
-}
-
-/// Removes a quarter that is only the name of the town: columns of quarters hold it for adverts without a quarter.
-fn drop_town_as_district(advert: &mut Value) {
-    let Some(location) = advert.get_mut("location").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let text = |key: &str| location.get(key).and_then(Value::as_str);
-    let names = text("district").zip(text("city"));
-    if names.is_some_and(|(district, city)| is_same_town(district, city)) {
-        location.remove("district");
     }
 }
 

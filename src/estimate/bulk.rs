@@ -34,8 +34,8 @@ use toise_geocode::Geocoder;
 use toise_geocode::resolve::{LazyGeocoder, RepeatedAddresses, Resolved};
 use toise_input::words::WITHOUT_ENERGY_CLASS;
 use toise_opendata::portfolio::{
-    self, ADDRESS_COLUMNS, AddressColumns, Answers, BlockAddresses, Blocks, Error, InputRows,
-    OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
+    self, ADDRESS_COLUMNS, ADDRESS_FAULT, AddressColumns, Answers, BlockAddresses, Blocks, Error,
+    InputRows, OpenPortfolio, Portfolio, PortfolioColumns, PortfolioOutput, RowFault,
 };
 
 /// Maximum comparables per row.
@@ -330,7 +330,9 @@ impl EstimateRun {
                     counts.errors += 1;
                     if !rows.faults.contains_key(&row) {
                         let line = rows.block.line(row);
-                        counts.left_out.add(&fault.to_string(), line, "", "");
+                        let (column, cell) = self.at_fault(rows, row, &fault, given.as_ref());
+                        let reason = fault.to_string();
+                        counts.left_out.add(&reason, line, &column, &cell);
                     }
                     *counts.status.entry(fault.status().into()).or_default() += 1;
                     table.error(&fault);
@@ -338,6 +340,33 @@ impl EstimateRun {
             }
         }
         Ok((table.finish(self)?, counts))
+    }
+
+    /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.
+    fn at_fault(
+        &self,
+        rows: &InputRows,
+        row: usize,
+        fault: &RowFault,
+        given: Option<&BlockAddresses<'_>>,
+    ) -> (String, String) {
+        let reason = fault.to_string();
+        if let Some(given) = given.filter(|_| reason.starts_with(ADDRESS_FAULT)) {
+            return ("address".to_owned(), given.shown(row));
+        }
+        let is_about = |column: &str| match fault {
+            RowFault::Position { .. } => POSITION_COLUMNS.contains(&column),
+            RowFault::Other(_) => {
+                let after = reason.strip_prefix(column);
+                after.is_some_and(|after| after.starts_with(':'))
+            }
+        };
+        let columns = self.columns.fields.iter();
+        let columns = columns.filter(|(_, field)| is_about(field.column));
+        let (names, cells): (Vec<&str>, Vec<&str>) = columns
+            .map(|(column, field)| (field.column, rows.block.cell(row, *column)))
+            .unzip();
+        (names.join(", "), cells.join(", "))
     }
 
     /// Returns the estimate of one row, or the reason it has none.
@@ -390,7 +419,7 @@ impl EstimateRun {
         }
         Some(match addresses.as_mut()?.locate(address) {
             Ok(found) => Ok(found.clone()),
-            Err(reason) => Err((format!("address: {reason}"), reason.best().cloned())),
+            Err(reason) => Err((format!("{ADDRESS_FAULT}{reason}"), reason.best().cloned())),
         })
     }
 }

@@ -220,11 +220,34 @@ pub fn find_by_postal_code_and_likeness(postal_code: &str, name: &str) -> Option
         |name: &str| index().today(name).next().is_some() || index().former(name).next().is_some();
     let mut with_article = ARTICLES.iter().map(|article| format!("{article} {name}"));
     let has_other = is_commune(name) || with_article.any(|name| is_commune(&name));
-    let is_part =
-        name.len() >= PART_LETTERS_MIN && format!(" {official} ").contains(&format!(" {name} "));
-    let edits_max = name.len().max(official.len()) / LETTERS_PER_EDIT;
-    let is_like = is_part || strsim::osa_distance(name, official) <= edits_max;
+    let is_like = is_part(name, official) || is_misspelt(name, official);
     (is_like && !has_other && !name.is_empty()).then_some(only)
+}
+
+/// Returns whether a postal code that got back its first digit, a zero, fits the town next to it: `01000` fits Bourg, but
+/// not Bruxelles, whose code `1000` is not French. Every code fits an empty name.
+pub fn fits_restored_code(postal_code: &str, town: &str) -> bool {
+    let name = town_of(town);
+    let department = postal_code.get(..2).unwrap_or_default();
+    let mut named = index().today(&name).chain(index().former(&name));
+    let mut of_code = find_by_postal_code(postal_code);
+    let is_like = |place: &Place| {
+        let official = fold(place.name);
+        is_part(&name, &official) || is_misspelt(&name, &official)
+    };
+    name.is_empty()
+        || named.any(|place| place.department == department)
+        || of_code.any(is_like)
+}
+
+/// Returns whether a folded name is a part of another.
+fn is_part(name: &str, official: &str) -> bool {
+    name.len() >= PART_LETTERS_MIN && format!(" {official} ").contains(&format!(" {name} "))
+}
+
+/// Returns whether a folded name is another with a wrong letter.
+fn is_misspelt(name: &str, official: &str) -> bool {
+    strsim::osa_distance(name, official) <= name.len().max(official.len()) / LETTERS_PER_EDIT
 }
 
 /// Removes the article from a folded name: `le havre`, `havre le`.
@@ -302,6 +325,31 @@ mod tests {
             Some("95306")
         );
         assert_eq!(code(find_by_postal_code_and_name("95220", "Her")), None);
+    }
+
+    #[test]
+    fn a_code_that_got_back_its_zero_fits_only_towns_near_it() {
+        for (code, town) in [
+            ("01000", ""),
+            ("01000", "Bourg"),
+            ("01000", "BOURG-EN-BRESSE CEDEX"),
+            ("01000", "Bourg en Bress"),
+            ("01011", "Bourg-en-Bresse"),
+            ("06000", "Nice"),
+            ("06000", "Nice (06000)"),
+        ] {
+            assert!(fits_restored_code(code, town), "{code} {town}");
+        }
+        for (code, town) in [
+            ("01000", "Bruxelles"),
+            ("01050", "Ixelles"),
+            ("01200", "Genève"),
+            ("01000", "Lausanne"),
+            ("04000", "Liège"),
+            ("01000", "Mende"),
+        ] {
+            assert!(!fits_restored_code(code, town), "{code} {town}");
+        }
     }
 
     #[test]

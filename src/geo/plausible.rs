@@ -2,6 +2,7 @@
 //! swapped.
 //!
 //! Every entry point that takes the position of a home calls [`check_position`]: requests, portfolios, SQL and adverts.
+//! Imports of sales and addresses compare a position with its commune ([`far_from_commune_m`]).
 //! France is the area that the contours of its communes cover, overseas departments included, with a tolerance. At a
 //! coast this is some kilometres, because quays and islets are outside the simplified contours. At a border with
 //! another country, it is only the inaccuracy of the contours. The overseas collectivities have no contours: there, the
@@ -10,6 +11,7 @@
 
 use std::sync::LazyLock;
 
+use super::communes::find_by_code;
 use super::contours::{BorderPoint, nearest_border};
 use super::distance::planar_distance_m;
 use super::places::Places;
@@ -18,6 +20,14 @@ use super::places::Places;
 pub const SHORE_M: f64 = 3_000.0;
 /// Maximum distance from a border with another country at which a position counts as in France, metres.
 pub const BORDER_M: f64 = 400.0;
+
+/// Maximum distance of a position from the centre of its commune, metres. The largest commune of France reaches 30 km,
+/// except for those of French Guiana.
+const COMMUNE_REACH_M: f64 = 50_000.0;
+/// The same for French Guiana, where communes reach from the coast far into the forest.
+const GUIANA_REACH_M: f64 = 250_000.0;
+/// Start of the codes of collectivities whose communes are scattered islands.
+const SCATTERED: &str = "98";
 
 /// Boxes in which outer borders of communes are borders with another country: latitude from, to, longitude from, to,
 /// degrees.
@@ -92,6 +102,19 @@ pub fn check_position(latitude: f64, longitude: f64) -> Result<(), PositionFault
     })
 }
 
+/// Returns the distance of a position from the centre of its commune, metres, if no home of the commune is so far away;
+/// `None` otherwise, and if the commune is unknown. The position is in WGS 84 degrees.
+pub fn far_from_commune_m(insee_code: &str, latitude: f64, longitude: f64) -> Option<f64> {
+    let commune = find_by_code(insee_code).filter(|_| !insee_code.starts_with(SCATTERED))?;
+    let reach_m = match commune.department {
+        "973" => GUIANA_REACH_M,
+        _ => COMMUNE_REACH_M,
+    };
+    let (lat, lon) = commune.centre;
+    let metres = planar_distance_m(lat, lon, latitude, longitude);
+    (metres > reach_m).then_some(metres)
+}
+
 /// Returns whether a position, WGS 84 degrees, is outside France but inside it if its two numbers are swapped.
 pub fn is_swapped(latitude: f64, longitude: f64) -> bool {
     check_position(latitude, longitude) == Err(PositionFault::CoordinatesSwapped)
@@ -126,6 +149,17 @@ fn is_in_collectivity(latitude: f64, longitude: f64) -> bool {
 mod tests {
     use super::*;
     use crate::places::PlaceKind;
+
+    #[test]
+    fn a_position_is_far_from_its_commune_only_beyond_any_home() {
+        assert_eq!(far_from_commune_m("83137", 43.12, 5.93), None);
+        let metres = far_from_commune_m("39346", 47.65, 5.39).unwrap();
+        assert!((132_000.0..134_000.0).contains(&metres), "{metres}");
+        let of_guiana = far_from_commune_m("97353", 3.0, -54.0);
+        assert_eq!(of_guiana, None);
+        let of_no_commune = far_from_commune_m("99999", 48.85, 2.35);
+        assert_eq!(of_no_commune, None);
+    }
 
     #[test]
     fn homes_on_both_sides_of_the_border_are_told_apart() {

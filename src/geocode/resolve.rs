@@ -18,7 +18,7 @@ use crate::folder;
 use crate::request::{TEXT_CHARS, structured_text};
 use crate::search::{Geocoder, PartMatch, ResultKind, SearchRequest};
 use crate::text::fold;
-use toise_geo::communes::find_by_code;
+use toise_geo::communes::{find_by_code, fits_restored_code};
 use toise_geo::places::{DIVIDED_CITIES, Places};
 
 const POSTAL_CODE_DIGITS: usize = 5;
@@ -97,7 +97,8 @@ impl<'a> PostalAddress<'a> {
     fn text(&self) -> Result<String, Unlocated> {
         let given = |text: &'a str| Some(text.trim()).filter(|text| !text.is_empty());
         let address = given(self.address);
-        let (mut postal_code, mut city) = (postal_code(self.postal_code), given(self.city));
+        let (mut postal_code, mut city) =
+            (postal_code(self.postal_code, self.city), given(self.city));
         if let (Some(line), Some(code)) = (address, postal_code.as_deref())
             && let Some(after_code) = fold::words_after(line, code)
         {
@@ -121,14 +122,21 @@ impl<'a> PostalAddress<'a> {
     }
 }
 
-/// Returns a postal code with the leading zero that a spreadsheet removes; `None` if it is empty.
-fn postal_code(given: &str) -> Option<Cow<'_, str>> {
+/// Returns a postal code with the leading zero that a spreadsheet removes, unless the town shows that the code is not
+/// French; `None` if it is empty.
+fn postal_code<'a>(given: &'a str, town: &str) -> Option<Cow<'a, str>> {
     let code = given.trim();
     let is_short = code.len() + 1 == POSTAL_CODE_DIGITS;
     if code.is_empty() {
         None
     } else if is_short && code.bytes().all(|byte| byte.is_ascii_digit()) {
-        Some(Cow::Owned(format!("0{code}")))
+        let restored = format!("0{code}");
+        let is_french = fits_restored_code(&restored, town);
+        Some(if is_french {
+            Cow::Owned(restored)
+        } else {
+            Cow::Borrowed(code)
+        })
     } else {
         Some(Cow::Borrowed(code))
     }

@@ -24,6 +24,10 @@ const CODE_WORDS: [&str; 28] = [
     "department", "tel", "telephone", "codepostal", "codeinsee", "codecommune", "postalcode",
     "inseecode", "depcom", "codgeo",
 ];
+/// Those of the words that say nothing about the code: `code_version` may hold `1.0`.
+const VAGUE_CODE_WORDS: [&str; 3] = ["code", "codes", "section"];
+/// Minimum digits of a code that is no version.
+const CODE_DIGITS_MIN: usize = 4;
 /// The suffix that some programs add to a code that they store as a number.
 const CODE_DECIMALS: &str = ".0";
 const MILLISECOND_NANOS: i64 = 1_000_000;
@@ -75,6 +79,8 @@ pub(crate) struct ColumnEvidence {
     pub(crate) is_code: bool,
     /// Whether the user named the column as text.
     is_named: bool,
+    /// Whether the codes are whole numbers: its name has a word for such codes, or one of them is long.
+    is_whole_code: bool,
     keeps_missing: bool,
     pub(crate) values: u64,
     /// Cells of a code that end in [`CODE_DECIMALS`].
@@ -101,12 +107,13 @@ impl ColumnEvidence {
             TextColumns::Named(names) => names.iter().any(|one| one.eq_ignore_ascii_case(name)),
             TextColumns::All => true,
         };
-        let is_code = words(name)
-            .iter()
-            .any(|word| CODE_WORDS.contains(&word.as_str()));
+        let mut code_words = words(name);
+        code_words.retain(|word| CODE_WORDS.contains(&word.as_str()));
+        let is_vague = |word: &String| VAGUE_CODE_WORDS.contains(&word.as_str());
         Self {
-            is_code: is_named || is_code,
+            is_code: is_named || !code_words.is_empty(),
             is_named,
+            is_whole_code: !code_words.iter().all(is_vague),
             keeps_missing: missing::may_name_section(name),
             values: 0,
             decimal_codes: 0,
@@ -139,7 +146,11 @@ impl ColumnEvidence {
 
     /// Returns whether all cells are codes that a program held as numbers: `83000.0`.
     pub(crate) fn has_decimal_codes(&self) -> bool {
-        self.is_code && !self.is_named && self.values > 0 && self.decimal_codes == self.values
+        self.is_code
+            && !self.is_named
+            && self.is_whole_code
+            && self.values > 0
+            && self.decimal_codes == self.values
     }
 
     pub(crate) fn observe(&mut self, cell: &str) {
@@ -150,7 +161,10 @@ impl ColumnEvidence {
         self.is_code |= is_marked;
         let cell = cell.trim();
         self.values += 1;
-        self.decimal_codes += u64::from(whole_code(cell).is_some());
+        if let Some(code) = whole_code(cell) {
+            self.decimal_codes += 1;
+            self.is_whole_code |= code.len() >= CODE_DIGITS_MIN;
+        }
         if self.is_code {
             return;
         }

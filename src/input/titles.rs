@@ -4,9 +4,11 @@
 //! (`sheet_table.rs`), because their header bounds the width of the table.
 
 /// Most lines above a header that are skipped.
-pub(crate) const TITLE_LINES_MAX: usize = 8;
+pub(crate) const TITLE_LINES_MAX: usize = 20;
 /// Most cells of a title.
 pub(crate) const TITLE_CELLS_MAX: usize = 2;
+/// Cells of a wider title, up to its last text, for each that has text.
+const TITLE_SHARE: usize = 2;
 /// Fewest cells of a header below such lines.
 pub(crate) const HEADER_CELLS_MIN: usize = 4;
 
@@ -22,11 +24,14 @@ struct Candidate {
     may_be_groups: bool,
     /// Whether one of its cells is empty and a later one has text.
     has_gap: bool,
+    /// Whether it may be a title: few of its cells have text.
+    is_sparse: bool,
 }
 
-/// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two,
-/// groups leave most of their cells empty ([`are_names`]). Below them is a record of names, followed by one of about as
-/// many cells, of which one at least is a number. Below groups with a gap, no such record is needed.
+/// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two, or
+/// text in at most half of their cells up to the last, groups leave most of their cells empty ([`are_names`]). Below
+/// them is a record of names, followed by one of about as many cells, of which one at least is a number. Below groups
+/// with a gap, no such record is needed.
 pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -52,38 +57,47 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         let is_below_groups = candidate
             .as_ref()
             .is_some_and(|groups| groups.may_be_groups && are_names(record.iter(), groups.cells));
-        candidate = match candidate {
-            Some(groups) if is_below_groups && groups.has_gap => return Some(header_start(start)),
-            Some(_) if is_below_groups => Some(Candidate {
-                start,
-                cells,
-                is_header: true,
-                may_be_groups: false,
-                has_gap: false,
-            }),
-            Some(found) => {
-                let is_header = found.is_header && cells * 2 >= found.cells && has_number;
-                return is_header.then(|| header_start(found.start));
+        if let Some(found) = candidate.take() {
+            if is_below_groups && found.has_gap {
+                return Some(header_start(start));
             }
-            None if cells <= TITLE_CELLS_MAX => None,
-            None => {
-                let is_header = index > 0 && cells >= HEADER_CELLS_MIN && !has_number;
-                let may_be_groups = cells < record.len() && !has_number;
-                if !is_header && !may_be_groups {
-                    return None;
-                }
-                Some(Candidate {
+            if is_below_groups {
+                candidate = Some(Candidate {
                     start,
                     cells,
-                    is_header,
-                    may_be_groups,
-                    has_gap: {
-                        let mut cells = record.iter().rev().skip_while(|cell| !filled(cell));
-                        cells.any(|cell| !filled(&cell))
-                    },
-                })
+                    is_header: true,
+                    may_be_groups: false,
+                    has_gap: false,
+                    is_sparse: false,
+                });
+                continue;
             }
-        };
+            if found.is_header && cells * 2 >= found.cells && has_number {
+                return Some(header_start(found.start));
+            }
+            if !found.is_sparse {
+                return None;
+            }
+        }
+        let unused = record.iter().rev().take_while(|cell| !filled(cell));
+        let width = record.len() - unused.count();
+        let is_sparse = cells * TITLE_SHARE <= width;
+        if cells <= TITLE_CELLS_MAX || is_sparse && has_number {
+            continue;
+        }
+        let is_header = index > 0 && cells >= HEADER_CELLS_MIN && !has_number;
+        let may_be_groups = cells < record.len() && !has_number;
+        if !is_header && !may_be_groups {
+            return None;
+        }
+        candidate = Some(Candidate {
+            start,
+            cells,
+            is_header,
+            may_be_groups,
+            has_gap: cells < width,
+            is_sparse,
+        });
     }
     None
 }

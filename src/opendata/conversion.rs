@@ -10,6 +10,14 @@ use arrow::datatypes::{DataType, Field};
 
 use toise_lake::schema::ITEM;
 
+/// Reason of a position that no home of the row's commune can have.
+pub(crate) const FAR_FROM_COMMUNE: &str = "position far from its commune";
+
+/// Formats a position that is far from its commune, for an example.
+pub(crate) fn distance_shown((lat, lon): (f64, f64), metres: f64, commune: &str) -> String {
+    format!("{lat}, {lon} is {:.0} km from {commune}", metres / 1_000.0)
+}
+
 /// Returns whether the rows of a department are imported; no departments mean all.
 pub(crate) fn is_wanted(departments: &[String], department: &str) -> bool {
     departments.is_empty() || departments.iter().any(|code| code == department)

@@ -106,7 +106,7 @@ fn sales_without_a_position_are_placed_by_their_address() {
 }
 
 #[test]
-fn sales_with_a_position_outside_france_are_placed_by_their_address() {
+fn sales_with_a_position_outside_france_or_far_away_are_placed_by_their_address() {
     let row = "48000,48095,Mende,480950000A0001,Maison,90,,\n";
     let outside = |position: &str| SALES.replace(row, &row.replace(",,\n", position));
     let left_out = |position: &str| {
@@ -120,6 +120,9 @@ fn sales_with_a_position_outside_france_are_placed_by_their_address() {
         counts.collect::<Vec<String>>()
     };
     assert_eq!(left_out(",0,0\n"), ["1 position outside France"]);
+    // In Toulon.
+    let far = ["1 position far from its commune"];
+    assert_eq!(left_out(",5.93,43.12\n"), far);
     let swapped = "position outside France: latitude and longitude swapped?";
     assert_eq!(left_out(",44.52,3.5\n"), [format!("1 {swapped}")]);
     // The same in columns `x` and `y`.

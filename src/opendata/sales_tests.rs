@@ -359,6 +359,17 @@ fn a_file_without_some_rows_of_stored_sales_gets_a_note() {
     assert!(notes[0].contains("--edition"), "{notes:?}");
 }
 
+#[test]
+fn a_file_without_the_repeated_rows_of_stored_sales_gets_no_note() {
+    let house = "m1,2023-01-05,1,Vente,310000,4,RUE B,83200,83137,Toulon,,83137000CY0617,,,,0,1,90,4,S,300,5.9,43.1";
+    let folder = tempfile::tempdir().unwrap();
+    let lake = Lake::open(folder.path()).unwrap();
+    for rows in [&[house, house][..], &[house]] {
+        let (_, report) = imported(&lake, folder.path(), &geo(rows));
+        assert_eq!(report.notes, [""; 0]);
+    }
+}
+
 /// Rows of a geo-dvf file, by column.
 struct GeoRows {
     names: Vec<String>,

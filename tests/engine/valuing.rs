@@ -262,6 +262,11 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
             ),
         ]
     );
+    let of_surface = &reading.left_out.0[surface].examples[0];
+    assert_eq!(
+        (of_surface.column.as_str(), of_surface.value.as_str()),
+        ("surface_m2", "-3")
+    );
     assert_eq!(reading.columns_unused, ["colour"]);
     let found = values(&output);
     assert_eq!((&*found[1], &*found[5]), (missing, surface));

@@ -72,7 +72,7 @@ impl DryRun {
                 number,
                 outcome.as_ref().map(|(_, warnings)| warnings.as_slice()),
                 &left_out,
-                given.get("location"),
+                Some(&given),
             );
             if self.rows.len() >= SHOWN {
                 continue;

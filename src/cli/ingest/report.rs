@@ -29,6 +29,8 @@ const REASONS_MAX: usize = 200;
 const DOUBLED_MIN: u64 = 1_000;
 /// Field without which an advert has no place.
 const LOCATION: &str = "location";
+/// Field of the address of an advert.
+const URL: &str = "url";
 /// Maximum characters of the cells that an example shows.
 const CELLS_CHARS_MAX: usize = 200;
 /// Label under which further reasons are counted.
@@ -185,18 +187,18 @@ impl IngestReport {
     }
 
     /// Counts an advert by the outcome of its ingestion, and the values that were left out before it was ingested.
-    /// `location` is the advert's field of this name.
+    /// `given` holds its place and its URL as they were.
     pub fn add(
         &mut self,
         line: u64,
         outcome: &IngestOutcome,
         left_out: &[LeftOut],
-        location: Option<&Value>,
+        given: Option<&Value>,
     ) {
         let example = self.count(line);
         let receipt = match outcome {
             Ok(receipt) => receipt,
-            Err(fault) => return self.refuse(fault, left_out, location, example),
+            Err(fault) => return self.refuse(fault, left_out, given, example),
         };
         match receipt.change.as_str() {
             "created" => self.created += 1,
@@ -213,7 +215,7 @@ impl IngestReport {
         line: u64,
         outcome: Result<&[Cow<'static, str>], &Fault>,
         left_out: &[LeftOut],
-        location: Option<&Value>,
+        given: Option<&Value>,
     ) {
         let example = self.count(line);
         match outcome {
@@ -221,24 +223,29 @@ impl IngestReport {
                 self.created += 1;
                 self.warn(warnings, left_out, &example);
             }
-            Err(fault) => self.refuse(fault, left_out, location, example),
+            Err(fault) => self.refuse(fault, left_out, given, example),
         }
     }
 
     /// Counts a rejected advert. If its faulty field had a value that was left out, the report names that value and its
-    /// reason. For an advert without a place, it names the parts of the place that it had.
+    /// reason. For an advert without a place, it names the parts of the place that it had. Without such a value, it names
+    /// the URL of the advert, by which its record is found.
     fn refuse(
         &mut self,
         fault: &Fault,
         left_out: &[LeftOut],
-        location: Option<&Value>,
+        given: Option<&Value>,
         example: IngestExample,
     ) {
         self.rejected += 1;
         match left_out.iter().find(|one| one.path == fault.path) {
             None => {
+                let part = |key: &str| given?.get(key).filter(|value| !value.is_null());
                 let is_place = fault.path == LOCATION;
-                let value = is_place.then(|| place_cells(left_out, location)).flatten();
+                let cells = is_place.then(|| place_cells(left_out, part(LOCATION)));
+                let url =
+                    || part(URL).map(|url| format!("{URL} {}", LeftOut::new(URL, "", url).value));
+                let value = cells.flatten().or_else(url);
                 tally(
                     &mut self.rejections,
                     &reason(fault),
@@ -501,11 +508,18 @@ mod tests {
         report.begin_file("a.csv", "line");
         let outcome = Err(Fault::new("location", "must hold a place"));
         let left_out = LeftOut::new("location.postalCode", "cannot be read", &json!("9320"));
-        report.add(2, &outcome, &[left_out], Some(&json!({"city": "St Denis"})));
+        let given = json!({"location": {"city": "St Denis"}, "url": "https://p.example/1"});
+        report.add(2, &outcome, &[left_out], Some(&given));
         report.add(3, &outcome, &[], None);
         let text = report.to_text();
         let lines = "rejected: location: must hold a place: 2\n  a.csv, line 2: city \"St Denis\", postalCode \"9320\"\n  \
                      a.csv, line 3\n";
+        assert!(text.contains(lines), "{text}");
+        let missing = Err(Fault::new("type", "is required"));
+        report.add(4, &missing, &[], Some(&given));
+        let text = report.to_text();
+        let lines =
+            "rejected: type: is required: 1\n  a.csv, line 4: url \"https://p.example/1\"\n";
         assert!(text.contains(lines), "{text}");
     }
 }

@@ -324,6 +324,8 @@ fn inner<'v>(value: &'v Value, step: &RowStep) -> Vec<&'v Value> {
                 .into_iter()
                 .collect()
         }
+        // An object that is not in a list is chosen like the item of one.
+        (RowStep::With(key, wanted), Value::Object(_)) if is(value, key, wanted) => vec![value],
         _ => Vec::new(),
     }
 }
@@ -360,6 +362,8 @@ mod tests {
             ("location.city", json!(["Lyon"])),
             ("location.lat", json!([45.7])),
             ("attributes[key=square].value", json!(["61"])),
+            ("photos.photo[ordre=1].text", json!(["a"])),
+            ("photos.photo[ordre=2].text", json!([])),
             ("images[0].url", json!(["a"])),
             ("images[*].url", json!(["a", "b"])),
             ("raw.ad.price[0]", json!([7])),

@@ -310,6 +310,9 @@ path = "location.postalCode"
 from = "cp"
 pattern = '\b\d{5}\b'
 [[field]]
+path = "location.city"
+from = "ville"
+[[field]]
 path = "reference"
 from = "ref"
 "#;
@@ -326,6 +329,13 @@ from = "ref"
     assert_eq!(whole.advert["reference"], "1000");
     assert!(whole.warnings.is_empty());
     assert_eq!(read(json!({"cp": "750"})).advert.get("location"), None);
+    let french = read(json!({"cp": 1000, "ref": "1", "ville": "Bourg-en-Bresse"}));
+    assert_eq!(french.advert["location"]["postalCode"], "01000");
+    let foreign = read(json!({"cp": 1000, "ref": "1", "ville": "Bruxelles"}));
+    assert_eq!(foreign.advert["location"], json!({"city": "Bruxelles"}));
+    assert!(foreign.warnings.is_empty());
+    assert_eq!(foreign.left_out[0].path, "location.postalCode");
+    assert_eq!(foreign.left_out[0].value, "\"1000\"");
 }
 
 #[test]
@@ -486,6 +496,44 @@ fn an_area_of_apimo_is_read_only_in_square_metres() {
 }
 
 #[test]
+fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
+    let mappings = shipped();
+    let price = |category: u32, price: Value| {
+        let row = json!({"id": 1, "agency": 7, "category": category, "price": price});
+        let mapping = mappings.get("apimo").unwrap();
+        let found = mapping.read(row.as_object().unwrap(), &Portals::default());
+        found.advert["currentPrice"]["value"].clone()
+    };
+    for (period, value, monthly) in [
+        (json!(null), 950, json!(950.0)),
+        (json!(4), 950, json!(950.0)),
+        (json!("4"), 950, json!(950.0)),
+        (json!(1), 36, json!(1_095.0)),
+        (json!(2), 300, json!(1_300.0)),
+        (json!(5), 3_000, json!(1_000.0)),
+        (json!(7), 6_000, json!(1_000.0)),
+        (json!(8), 12_000, json!(1_000.0)),
+        (json!("8"), 12_000, json!(1_000.0)),
+        (json!(6), 950, Value::Null),
+        (json!(8), 0, Value::Null),
+    ] {
+        let found = price(
+            2,
+            json!({"value": value, "currency": "EUR", "period": period}),
+        );
+        assert_eq!(found, monthly, "{period}");
+    }
+    let hidden = json!({"value": 12_000, "period": 8, "hide": true});
+    assert_eq!(price(2, hidden), Value::Null);
+    assert_eq!(
+        price(2, json!({"value": 12_000, "period": 8, "currency": "CHF"})),
+        Value::Null
+    );
+    assert_eq!(price(1, json!({"value": 245_000, "period": 8})), 245_000.0);
+    assert_eq!(price(3, json!({"value": 700, "period": 2})), 700.0);
+}
+
+#[test]
 fn classes_are_read_in_every_usual_spelling() {
     let flats = "Appartement|Appt|APT|App.|T2|F3|studio|duplex|loft";
     for (class, cells) in [
@@ -503,6 +551,36 @@ fn classes_are_read_in_every_usual_spelling() {
             let advert = read_french(&format!("type={cell}"));
             assert_eq!(advert["type"], class, "{cell}");
         }
+    }
+}
+
+#[test]
+fn a_quarter_before_its_town_is_no_street() {
+    let place = json!({"district": "Chartrons", "city": "Bordeaux", "postalCode": "33300"});
+    for column in ["localisation", "lieu", "ville", "adresse"] {
+        let cells = format!("{column}=Chartrons, Bordeaux (33300)|cp=");
+        assert_eq!(read_french(&cells)["location"], place, "{column}");
+    }
+    let street = read_french("adresse=Rue Notre-Dame, Bordeaux (33300)|cp=");
+    assert_eq!(
+        street["location"]["address"],
+        "Rue Notre-Dame, Bordeaux (33300)"
+    );
+    assert_eq!(street["location"].get("district"), None);
+    let named = Mapping::of_columns([("url", "url"), ("location.address", "lieu")]).unwrap();
+    let row = json!({"url": "https://p.example/1", "lieu": "Chartrons, Bordeaux (33300)"});
+    assert_eq!(read_with(&named, row).advert["location"], place);
+}
+
+#[test]
+fn the_class_is_read_from_the_heading_that_means_it_first() {
+    for (class, cells) in [
+        ("CLASS_HOUSE", "type_local=Grand (T4+)|type=Maison"),
+        ("CLASS_FLAT", "type_local=Studio/T1|type=Studio"),
+        ("CLASS_HOUSE", "type_local=Maison|type=Vente"),
+        ("CLASS_HOUSE", "type=Appartement|type_de_bien=Maison"),
+    ] {
+        assert_eq!(read_french(cells)["type"], class, "{cells}");
     }
 }
 

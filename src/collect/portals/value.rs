@@ -23,6 +23,7 @@ use toise_input::number::{self, LoneSeparator};
 use toise_input::words::AssetClass;
 use toise_input::{quantity, words};
 use toise_page::findings::{FieldOrigin, PageFindings, clean};
+use toise_page::french::places;
 use toise_page::french::tokens::phrase;
 use toise_page::french::{self, TextTrust};
 use toise_page::{document, page_kind, tidy};
@@ -39,6 +40,7 @@ const PRICE: &str = "currentPrice.value";
 const LAND: &str = "land.surface";
 /// Field of the storey.
 const FLOOR: &str = "habitation.floor";
+const DISTRICT: &str = "location.district";
 /// Path of the number of rooms.
 const ROOMS: &str = "habitation.roomCount";
 /// The field of the offer.
@@ -547,6 +549,9 @@ impl ValueRule {
             }
             ValueFormat::Words if self.field.name == FLOOR => {
                 french::only_floor(text).map(|floor| json!(floor))
+            }
+            ValueFormat::Words if self.field.name == DISTRICT => {
+                places::quarter(text).map(|(quarter, _)| json!(quarter))
             }
             ValueFormat::Words => {
                 let mut findings = PageFindings::default();

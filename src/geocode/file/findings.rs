@@ -8,6 +8,8 @@ use toise_input::reading::{LeftOutValues, ReadFile};
 /// Reason given for rows whose cells cannot be read.
 const UNREADABLE: &str = "the row cannot be read: it has more or fewer cells than the header, an open quotation mark or a \
                           cell that is too long, or is no JSON object";
+/// Reason given for INSEE codes of no commune in a column that the request does not name.
+const CODE_IGNORED: &str = "no commune has the INSEE code, so the row is searched without it";
 
 /// Missing values and faulty rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,9 +24,12 @@ impl RowFindings {
     /// Counts the result of a row.
     pub fn count(&mut self, line: u64, query: Option<&RowCells>, answer: &RowAnswer) {
         if answer.status == RowStatus::Error {
-            let text = query.map_or("", |cells| &cells.text);
-            let reason = query.map_or(UNREADABLE, RowCells::fault);
-            self.left_out.add(reason, line, "", text);
+            let fault = query.map(RowCells::fault);
+            let (reason, cell) = fault.unwrap_or((UNREADABLE, String::new()));
+            self.left_out.add(reason, line, "", &cell);
+        }
+        if let Some(code) = query.and_then(RowCells::ignored_code) {
+            self.left_out.add(CODE_IGNORED, line, "", code);
         }
     }
 

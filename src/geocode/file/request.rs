@@ -55,6 +55,9 @@ pub struct FileRequest {
     /// body.
     #[serde(skip)]
     pub is_meant: bool,
+    /// Whether `insee_code` is a column whose name means an INSEE code, and not named by the user. Not part of a body.
+    #[serde(skip)]
+    pub is_code_meant: bool,
     /// Result columns to append; the default ones if none is named.
     pub result_columns: Vec<String>,
     /// Column with the postal code that results must have.
@@ -223,8 +226,9 @@ impl FileRequest {
         }
         Cow::Owned(Self {
             columns,
-            insee_code,
             is_meant: true,
+            is_code_meant: self.is_code_meant || insee_code != self.insee_code,
+            insee_code,
             ..self.clone()
         })
     }
@@ -267,6 +271,8 @@ pub struct InputColumns {
     pub postal_code: Option<usize>,
     /// Column of the INSEE code.
     pub insee_code: Option<usize>,
+    /// Whether its name alone says so. A row with a code of no commune is then searched without it.
+    pub is_code_meant: bool,
     /// Column of the kind of result.
     pub kind: Option<usize>,
     /// Column of the latitude.
@@ -326,6 +332,7 @@ impl InputColumns {
             town,
             postal_code: filter("postcode", &request.postal_code)?,
             insee_code: filter("citycode", &request.insee_code)?,
+            is_code_meant: request.is_code_meant,
             kind: filter("type", &request.kind)?,
             lat: filter("lat", &request.lat)?,
             lon: filter("lon", &request.lon)?,

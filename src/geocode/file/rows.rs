@@ -18,6 +18,8 @@ use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
 use crate::text::fold;
 use toise_contract::Fault;
 use toise_contract::columns::has_house_number;
+use toise_geo::communes::fits_restored_code;
+use toise_geo::places::Places;
 use toise_input::delimited::unmarked;
 use toise_input::missing::{self, MissingCounts};
 
@@ -43,6 +45,8 @@ pub struct RowCells {
     pub postal_code: String,
     /// INSEE code.
     pub insee_code: String,
+    /// Whether the row is searched without its INSEE code if this is of no commune.
+    pub is_code_optional: bool,
     /// Kind of result.
     pub kind: String,
     /// Latitude.
@@ -84,7 +88,8 @@ impl RowCells {
             let part = missing::counted_or_empty(unmarked(part.trim()), met);
             let [is_code, is_city] = columns.town.map(|column| column == Some(*at));
             let part = if is_code {
-                Cow::Owned(padded(part))
+                let town = columns.town[1].map_or(Cow::Borrowed(""), &cell);
+                Cow::Owned(postal_code(part, unmarked(town.trim())))
             } else {
                 Cow::Borrowed(part)
             };
@@ -123,22 +128,52 @@ impl RowCells {
             text,
             postal_code,
             insee_code,
+            is_code_optional: columns.is_code_meant,
             kind,
             lat,
             lon,
         })
     }
 
-    /// Returns why these cells are no valid query. Call it only for the cells of a row in error.
-    pub(super) fn fault(&self) -> &'static str {
+    /// Returns the INSEE code if it is of no commune and the row is searched without it.
+    pub(super) fn ignored_code(&self) -> Option<&str> {
+        let code = padded(&self.insee_code).to_ascii_uppercase();
+        let is_ignored =
+            self.is_code_optional && !code.is_empty() && Places::get().find(&code).is_none();
+        is_ignored.then_some(self.insee_code.as_str())
+    }
+
+    /// Returns the INSEE code of the commune that results must be in; empty if there is none.
+    fn commune(&self) -> String {
+        match self.ignored_code() {
+            Some(_) => String::new(),
+            None => padded(&self.insee_code),
+        }
+    }
+
+    /// Returns why these cells are no valid query, and the cell at fault. Call it only for the cells of a row in error.
+    pub(super) fn fault(&self) -> (&'static str, String) {
         match filter(self) {
-            Err(fault) if fault.path == "postcode" => "no valid query: the postal code is none",
-            Err(fault) if fault.path == "citycode" => "no valid query: the INSEE code is none",
-            Err(_) => "no valid query: the type of result is none",
-            Ok(_) if self.has_position() && position(self).is_err() => {
-                "no valid query: latitude and longitude must be degrees"
-            }
-            Ok(_) => "no valid query: the address is too short or too long",
+            Err(fault) if fault.path == "postcode" => (
+                "no valid query: the postal code is none",
+                self.postal_code.clone(),
+            ),
+            Err(fault) if fault.path == "citycode" => (
+                "no valid query: the INSEE code is none",
+                self.insee_code.clone(),
+            ),
+            Err(_) => (
+                "no valid query: the type of result is none",
+                self.kind.clone(),
+            ),
+            Ok(_) if self.has_position() && position(self).is_err() => (
+                "no valid query: latitude and longitude must be degrees",
+                format!("{}, {}", self.lat, self.lon),
+            ),
+            Ok(_) => (
+                "no valid query: the address is too short or too long",
+                self.text.clone(),
+            ),
         }
     }
 
@@ -310,7 +345,7 @@ impl RowParameters {
         RowAnswer {
             status: RowStatus::Ok,
             is_without_town: cells.postal_code.is_empty()
-                && cells.insee_code.is_empty()
+                && cells.commune().is_empty()
                 && first.properties.matched.is_some_and(|matched| {
                     [matched.postal_code, matched.city] == [PartMatch::Missing; 2]
                 }),
@@ -377,7 +412,7 @@ fn filter(cells: &RowCells) -> Result<AddressFilter, Fault> {
     let mut parameters = Vec::new();
     for (name, cell) in [
         ("postcode", padded(&cells.postal_code)),
-        ("citycode", padded(&cells.insee_code)),
+        ("citycode", cells.commune()),
         ("type", cells.kind.clone()),
     ] {
         if !cell.is_empty() {
@@ -395,6 +430,17 @@ fn padded(code: &str) -> String {
     } else {
         code.to_owned()
     }
+}
+
+/// Repairs a postal code like [`padded`], without its zero if the town shows that it is not French.
+fn postal_code(code: &str, town: &str) -> String {
+    let town = if missing::is_missing(town) { "" } else { town };
+    let mut repaired = padded(code);
+    let is_restored = repaired.starts_with('0') && !code.starts_with('0');
+    if is_restored && !fits_restored_code(&repaired, town) {
+        repaired.remove(0);
+    }
+    repaired
 }
 
 /// Parses a position; a decimal comma is accepted.
@@ -475,6 +521,11 @@ mod tests {
             (["", "48000", "Mende"], "48000 Mende"),
             ([whole, "", ""], whole),
             (["3 rue Haute", "1000", "Bourg"], "3 rue Haute 01000 Bourg"),
+            (["3 rue Haute", "1000", ""], "3 rue Haute 01000"),
+            (
+                ["3 rue Haute", "1000.0", "Bruxelles"],
+                "3 rue Haute 1000 Bruxelles",
+            ),
             (
                 ["3 rue Haute", "48000.0", "Mende"],
                 "3 rue Haute 48000 Mende",

@@ -78,6 +78,10 @@ fn what_the_line_says_already_is_not_said_twice() {
     assert_eq!(text("3 rue de Mende", "", "Mende"), "3 rue de Mende Mende");
     // A spreadsheet removes the zero of the first nine departments.
     assert_eq!(text("3 rue Haute", "1000", ""), "3 rue Haute 01000");
+    assert_eq!(
+        text("3 rue Haute", "1000", "Bruxelles"),
+        "3 rue Haute 1000 Bruxelles"
+    );
 }
 
 #[test]

@@ -17,12 +17,15 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow::error::ArrowError;
 
 use super::columns::{BanColumns, BanField};
-use crate::conversion::{filled, is_wanted, numbers, text_lists, texts};
+use crate::conversion::{
+    FAR_FROM_COMMUNE, distance_shown, filled, is_wanted, numbers, text_lists, texts,
+};
 use crate::report::{ConversionFindings, Converted};
 use crate::source::cell::{code, decimal, whole, without_accents};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::places::Places;
+use toise_geo::plausible::far_from_commune_m;
 use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_input::{is_encoded_twice, words};
@@ -127,6 +130,14 @@ pub fn convert(
             );
             continue;
         };
+        if let Some(metres) = far_from_commune_m(&insee_code, position.0, position.1) {
+            findings.reject(
+                FAR_FROM_COMMUNE,
+                &place().column("lat"),
+                &distance_shown(position, metres, &insee_code),
+            );
+            continue;
+        }
         let Some(house) = house_number(cell(BanField::Number)) else {
             let number = cell(BanField::Number);
             findings.reject("house number unreadable", &place().column("numero"), number);
@@ -345,6 +356,23 @@ mod tests {
         for unreadable in ["bis", "-1", "12.5", "12,0500", "3000000000", "12 #4"] {
             assert_eq!(read(unreadable), None, "{unreadable}");
         }
+    }
+
+    #[test]
+    fn an_address_far_from_its_commune_is_rejected() {
+        let header = "cle_interop;numero;voie_nom;commune_insee;lat;long";
+        let lines = [
+            "a;1;Rue du Lavoir;29128;48.47;-4.1",
+            "b;2;Rue du Lavoir;29128;43.12;5.93",
+        ];
+        let block = Block::of_lines(header, &lines);
+        let columns = BanColumns::find(&block.header, "f").unwrap();
+        let converted = convert(&block, &columns, "f", &[]).unwrap();
+        assert_eq!(converted.rows_kept, 1);
+        let rejected = &converted.findings.rejected[FAR_FROM_COMMUNE];
+        let value = &rejected.examples[0].value;
+        assert!(value.starts_with("43.12, 5.93 is "), "{value}");
+        assert!(value.ends_with(" km from 29128"), "{value}");
     }
 
     #[test]

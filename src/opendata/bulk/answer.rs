@@ -19,7 +19,8 @@ use super::plan::PortfolioPlan;
 use super::{BulkReport, MatchRun};
 use crate::matching::Ranking;
 use crate::portfolio::{
-    AddressAnswerBuilder, BlockAddresses, Error, InputRows, RowFault, STATUS, STATUS_OK,
+    ADDRESS_FAULT, AddressAnswerBuilder, BlockAddresses, Error, InputRows, RowFault, STATUS,
+    STATUS_OK,
 };
 use crate::request::address::clause;
 use crate::source::cell;
@@ -442,7 +443,7 @@ fn request<'b>(
             Ok((request, Some(found.clone())))
         }
         Err(reason) => {
-            let fault = RowFault::Other(format!("address: {reason}"));
+            let fault = RowFault::Other(format!("{ADDRESS_FAULT}{reason}"));
             Err((fault, reason.best().cloned()))
         }
     }
@@ -467,7 +468,14 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
                 *counts.status.entry(fault.status().into()).or_default() += 1;
                 if !rows.faults.contains_key(&row) {
                     let line = rows.block.line(row);
-                    counts.left_out.add(&fault.to_string(), line, "", "");
+                    let reason = fault.to_string();
+                    let (column, cell) = match given.as_ref() {
+                        Some(given) if reason.starts_with(ADDRESS_FAULT) => {
+                            ("address".to_owned(), given.shown(row))
+                        }
+                        _ => run.plan.at_fault(&rows.block, row, &fault),
+                    };
+                    counts.left_out.add(&reason, line, &column, &cell);
                 }
                 table.start(rows, row, best.as_ref());
                 table.empty(None, Some(&fault));

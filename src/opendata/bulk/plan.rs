@@ -61,6 +61,19 @@ enum BodySlot {
     Size,
 }
 
+impl BodySlot {
+    /// Returns the path in the body, as faults name it; empty outside the body.
+    fn path(self) -> String {
+        match self {
+            Self::Filter(name) => format!("filters.{name}"),
+            Self::Bound(name, bound) => format!("filters.{name}.{bound}"),
+            Self::Target(name) => format!("scoring_targets.{name}"),
+            Self::Size => "size".to_owned(),
+            Self::Address => String::new(),
+        }
+    }
+}
+
 /// A body field with its column name.
 #[derive(Clone, Debug)]
 struct BodyField {
@@ -233,6 +246,25 @@ impl PortfolioPlan {
         })
     }
 
+    /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.
+    pub(super) fn at_fault(&self, block: &Block, row: usize, fault: &RowFault) -> (String, String) {
+        let reason = fault.to_string();
+        let is_about = |field: &BodyField| match (fault, field.slot) {
+            (RowFault::Position { .. }, slot) => {
+                matches!(slot, BodySlot::Bound("location", part) if POSITION.contains(&part))
+            }
+            (RowFault::Other(_), slot) => {
+                let after = reason.strip_prefix(slot.path().as_str());
+                after.is_some_and(|after| after.starts_with([':', '.', '[']))
+            }
+        };
+        let columns = self.fields.iter().filter(|(_, field)| is_about(field));
+        let (names, cells): (Vec<&str>, Vec<&str>) = columns
+            .map(|(column, field)| (field.name.as_str(), block.cell(row, *column)))
+            .unzip();
+        (names.join(", "), cells.join(", "))
+    }
+
     /// Returns the match request of a row, or why the row is invalid.
     pub(super) fn request(&self, block: &Block, row: usize) -> Result<MatchRequest, RowFault> {
         let request = parse_match(self.dataset, &self.body(block, row));
@@ -390,6 +422,17 @@ mod tests {
                 assert_eq!(address.insee_code, "01053", "{name}");
             }
         }
+    }
+
+    #[test]
+    fn the_cell_at_fault_is_found_by_the_path_of_the_fault() {
+        let (plan, mut block) = planned(Dataset::Dpe, &["id", "type_batiment"]);
+        block.start_row(1);
+        block.push_cell("a");
+        block.push_cell("palais");
+        let fault = plan.request(&block, 0).err().unwrap();
+        let expected = ("type_batiment".to_owned(), "palais".to_owned());
+        assert_eq!(plan.at_fault(&block, 0, &fault), expected);
     }
 
     #[test]

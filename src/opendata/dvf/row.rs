@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use super::columns::{DvfColumns, DvfField, DvfForm, commune_code, parcel_code};
 use super::place::{department, parcel_today, row_place};
+use crate::conversion::{FAR_FROM_COMMUNE, distance_shown};
 use crate::report::{ConversionFindings, unreadable_date};
 use crate::source::cell::{code, day, decimal, euros, square_metres, whole};
 use crate::source::{Block, SourceLocation, geometry};
 use toise_contract::listings::codes::is_parcel_id;
+use toise_geo::plausible::far_from_commune_m;
 use toise_geo::projection::{in_france, to_degrees};
 
 /// End of a parcel code without a plan number.
@@ -241,7 +243,7 @@ impl<'b> RowReader<'_, 'b> {
                 cell(DvfField::SpecialCulture),
             ),
             land_m2,
-            position: self.position(&place.commune, findings),
+            position: self.position_in(&place.commune, findings),
             commune: place.commune,
             former_commune: place.former,
         })
@@ -310,6 +312,25 @@ impl<'b> RowReader<'_, 'b> {
         if !value.is_empty() && local("", value).is_none() {
             findings.count_unlisted(self.columns.name(DvfField::Local), value);
         }
+    }
+
+    /// Returns the position of a row, unless it is far from the commune.
+    fn position_in(&self, commune: &str, findings: &mut ConversionFindings) -> Option<(f64, f64)> {
+        let (lat, lon) = self.position(commune, findings)?;
+        let Some(metres) = far_from_commune_m(commune, lat, lon) else {
+            return Some((lat, lon));
+        };
+        let fields = [DvfField::Latitude, DvfField::Geometry, DvfField::X];
+        let field = fields
+            .into_iter()
+            .find(|field| !self.cell(*field).is_empty());
+        let place = self.place(field.unwrap_or(DvfField::Latitude));
+        findings.drop_value(
+            FAR_FROM_COMMUNE,
+            &place,
+            &distance_shown((lat, lon), metres, commune),
+        );
+        None
     }
 
     fn position(&self, commune: &str, findings: &mut ConversionFindings) -> Option<(f64, f64)> {

@@ -12,10 +12,12 @@ use arrow::datatypes::{DataType, Field};
 use crate::source::Block;
 use crate::source::cell::{PLACE_CODE_CHARS, place_code};
 use toise_contract::columns::{STREET, STREET_PARTS, looks_like_street, street_line};
-use toise_geo::communes::record_place;
+use toise_geo::communes::{fits_restored_code, record_place};
 use toise_geocode::resolve::{PostalAddress, Resolved};
 use toise_input::ReadFile;
 
+/// Start of the reason of a row whose address was not located.
+pub const ADDRESS_FAULT: &str = "address: ";
 /// Fields of an address: the line with number and street, the postal code under two names, the commune, its INSEE code.
 pub const ADDRESS_FIELDS: [&str; 5] = ["address", "postcode", "postal_code", "city", INSEE_CODE];
 /// Columns of an address: [`ADDRESS_FIELDS`], then the parts of the line with number and street.
@@ -82,14 +84,15 @@ impl AddressColumns {
     pub fn of_block(self, block: &Block) -> BlockAddresses<'_> {
         let rows = |is_needed: bool| 0..if is_needed { block.len() } else { 0 };
         let lines = rows(self.parts.iter().any(Option::is_some));
-        let codes = |column: Option<usize>, read: fn(&str) -> String| -> Vec<String> {
-            let rows = rows(column.is_some());
-            rows.map(|row| read(cell(block, row, column))).collect()
-        };
+        let of = |column, row| cell(block, row, column);
         BlockAddresses {
             lines: lines.map(|row| self.line(block, row)).collect(),
-            postal_codes: codes(self.postal_code, place_code),
-            insee_codes: codes(self.insee_code, insee_code),
+            postal_codes: rows(self.postal_code.is_some())
+                .map(|row| postal_code(of(self.postal_code, row), of(self.city, row)))
+                .collect(),
+            insee_codes: rows(self.insee_code.is_some())
+                .map(|row| insee_code(of(self.insee_code, row)))
+                .collect(),
             columns: self,
             block,
         }
@@ -104,6 +107,20 @@ impl AddressColumns {
         }
         let number = number.strip_suffix(".0").unwrap_or(number);
         street_line([number, repetition, kind, street])
+    }
+}
+
+/// Returns the repaired postal code of a cell. One of four digits stays as it is if the town shows that it is not French.
+fn postal_code(cell: &str, town: &str) -> String {
+    let repaired = place_code(cell);
+    let is_foreign = repaired.strip_prefix('0').is_some_and(|digits| {
+        let is_restored = cell.strip_suffix(".0").unwrap_or(cell) == digits;
+        is_restored && !fits_restored_code(&repaired, town)
+    });
+    if is_foreign {
+        cell.to_owned()
+    } else {
+        repaired
     }
 }
 
@@ -149,6 +166,19 @@ impl BlockAddresses<'_> {
             city: cell(self.columns.city),
             insee_code: of_row(&self.insee_codes, row),
         }
+    }
+
+    /// Returns the address of a row in one line, for messages.
+    pub fn shown(&self, row: usize) -> String {
+        let address = self.of_row(row);
+        let parts = [
+            address.address,
+            address.postal_code,
+            address.city,
+            address.insee_code,
+        ];
+        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -294,6 +324,16 @@ mod tests {
             ("01000", "01053")
         );
         assert_eq!((address.address, address.city), ("", ""));
+        let columns = AddressColumns::find("postal_code;city".split(';').enumerate());
+        let rows = [
+            "1000;Bruxelles",
+            "1000.0;Bourg-en-Bresse",
+            "01000;Bruxelles",
+        ];
+        let block = Block::of_lines("postal_code;city", &rows);
+        let given = columns.of_block(&block);
+        let codes = [0, 1, 2].map(|row| given.of_row(row).postal_code);
+        assert_eq!(codes, ["1000", "01000", "01000"]);
     }
 
     #[test]

@@ -39,6 +39,30 @@ impl TextPlace {
     }
 }
 
+/// First words of the names of streets and of what else is no quarter.
+const STREET_WORDS: [&str; 33] = [
+    "rue", "avenue", "av", "boulevard", "bd", "bld", "chemin", "route", "rte", "impasse", "allee",
+    "allees", "place", "pl", "quai", "cours", "square", "passage", "rond", "voie", "sentier",
+    "cite", "clos", "montee", "esplanade", "promenade", "ruelle", "chaussee", "traverse",
+    "residence", "lotissement", "immeuble", "hameau",
+];
+
+/// Returns the quarter in a text that is a quarter, its town and the postal code, and the town: `Chartrons, Bordeaux
+/// (33300)`. A street is no quarter.
+pub fn quarter(text: &str) -> Option<(&str, TextPlace)> {
+    let (quarter, town) = text.trim().rsplit_once(',')?;
+    let quarter = quarter.trim();
+    let is_name = quarter.contains(char::is_alphabetic)
+        && !quarter.contains(|sign: char| sign.is_ascii_digit() || ",()".contains(sign));
+    let is_street = tokens(quarter)
+        .first()
+        .is_some_and(|word| word.is_any(&STREET_WORDS));
+    let place = place(&tokens(town)).filter(|place| place.postal_code.is_some())?;
+    let city = place.city.as_deref()?;
+    let is_town = communes::is_same_town(town, city) && !communes::is_same_town(quarter, city);
+    (is_name && !is_street && is_town).then_some((quarter, place))
+}
+
 /// Maximum number of labels of a town that are tried.
 const LABELS_MAX: usize = 20;
 
@@ -232,6 +256,32 @@ fn name_before(tokens: &[Token]) -> Vec<&str> {
 mod tests {
     use super::super::tokens::tokens;
     use super::*;
+
+    #[test]
+    fn a_quarter_comes_before_its_town_and_postal_code() {
+        for (text, expected) in [
+            ("Chartrons, Bordeaux (33300)", "Chartrons|Bordeaux|33300"),
+            ("Cap Brun , Toulon (83000)", "Cap Brun|Toulon|83000"),
+            (
+                "L'Estaque, 13016 Marseille",
+                "L'Estaque|Marseille 16e Arrondissement|13016",
+            ),
+        ] {
+            let (quarter, place) = quarter(text).unwrap();
+            let (city, code) = (place.city.unwrap(), place.postal_code.unwrap());
+            assert_eq!(format!("{quarter}|{city}|{code}"), expected);
+        }
+        for text in [
+            "Bordeaux (33300)",
+            "Bordeaux, Bordeaux (33300)",
+            "12 rue Notre-Dame, Bordeaux (33300)",
+            "Rue Notre-Dame, Bordeaux (33300)",
+            "Chartrons, Bordeaux",
+            "Chartrons, proche de Bordeaux (33300)",
+        ] {
+            assert_eq!(quarter(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn places_are_found_by_code_arrondissement_or_department() {

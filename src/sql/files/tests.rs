@@ -115,6 +115,9 @@ fn codes_that_a_program_held_as_numbers_lose_their_decimals() {
     assert_eq!(kept.rows[0], ["1.0", "5"]);
     let all = read_as("f.csv", csv, &TextColumns::All).unwrap();
     assert_eq!(all.rows[0][0], "83000.0");
+    let vague = read(b"code_version,code_dep,departement\n1.0,83000.0,83.0\n12.0,83137.0,6.0\n");
+    assert_eq!(vague.rows[0], ["1.0", "83000", "83"]);
+    assert_eq!(vague.rows[1], ["12.0", "83137", "6"]);
 }
 
 #[test]

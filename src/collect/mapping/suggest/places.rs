@@ -92,6 +92,16 @@ impl Sampled<'_> {
             }
         }
         drafts.extend(cities);
+        // A quarter stands before its town, unless it has a column of its own.
+        if self.of("location.district").is_empty() {
+            let mut quarters = Vec::new();
+            for column in self.of(PLACE) {
+                let draft = Draft::new("location.district").from(&[&column.path]);
+                let draft = draft.with("as", "words").tried(self.rows, 0, 1.0);
+                self.push_if_it_adds(draft, &mut quarters);
+            }
+            drafts.extend(quarters);
+        }
         drafts.extend(self.plain("location.department", None));
         drafts.extend(self.address());
         if let (Some(latitude), Some(longitude)) =

@@ -10,7 +10,7 @@ use toise_geocode::Geocoder;
 use toise_geocode::file::bulk::{FileJob, run};
 use toise_geocode::file::csv::{CsvPlan, RowCounts, next_block};
 use toise_geocode::file::records::{RecordReader, cells};
-use toise_geocode::file::request::{COLUMNS_MAX, FileRequest};
+use toise_geocode::file::request::{COLUMNS_MAX, FileRequest, UnnamedColumns};
 use toise_geocode::file::text::TextEncoding;
 use toise_geocode::index::builder::{AddressRow, SegmentBuilder};
 use toise_geocode::index::segment::Segment;
@@ -356,10 +356,11 @@ fn rows_in_error_are_named_by_their_line() {
         let report = run(&job, &communes()).unwrap();
         let mut reasons = report.files[0].reading.left_out.0.iter();
         let (reason, found) = reasons.next().unwrap();
-        (reason.clone(), found.examples[0].line)
+        let example = &found.examples[0];
+        (reason.clone(), example.line, example.value.clone())
     };
     let line = |name: &str, text: &str| {
-        let (reason, line) = read(name, text, request(&["town"]));
+        let (reason, line, _) = read(name, text, request(&["town"]));
         assert!(reason.starts_with("the row cannot be read:"), "{reason}");
         line
     };
@@ -374,8 +375,42 @@ fn rows_in_error_are_named_by_their_line() {
     };
     assert_eq!(
         read("d.csv", "town,code\nMende,x\n", of_code),
-        ("no valid query: the INSEE code is none".to_owned(), 2)
+        (
+            "no valid query: the INSEE code is none".to_owned(),
+            2,
+            "x".to_owned()
+        )
     );
+}
+
+#[test]
+fn a_row_is_searched_without_a_code_of_no_commune_in_a_column_that_is_not_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("a.csv"), folder.path().join("b.csv"));
+    let rows = "Mende;48095\nMende;2A4\nMende;99999\nMende;nan\nAmbérieu-en-Bugey;1004\n";
+    std::fs::write(&input, format!("rue;depcom\n{rows}")).unwrap();
+    let wanted = FileRequest {
+        unnamed: UnnamedColumns::ByMeaning,
+        ..request(&[])
+    };
+    let job = FileJob {
+        input: &input,
+        output: &output,
+        request: &wanted,
+        formulas: Formulas::Kept,
+        progress: &|_| {},
+    };
+    let report = run(&job, &communes()).unwrap();
+    assert_eq!((report.rows, report.counts.ok), (5, 5));
+    let left_out = &report.files[0].reading.left_out.0;
+    let found = &left_out["no commune has the INSEE code, so the row is searched without it"];
+    let examples: Vec<(u64, &str)> = found
+        .examples
+        .iter()
+        .map(|example| (example.line, example.value.as_str()))
+        .collect();
+    assert_eq!((left_out.len(), found.count), (1, 2));
+    assert_eq!(examples, [(3, "2A4"), (4, "99999")]);
 }
 
 #[test]
