@@ -235,9 +235,7 @@ pub fn fits_restored_code(postal_code: &str, town: &str) -> bool {
         let official = fold(place.name);
         is_part(&name, &official) || is_misspelt(&name, &official)
     };
-    name.is_empty()
-        || named.any(|place| place.department == department)
-        || of_code.any(is_like)
+    name.is_empty() || named.any(|place| place.department == department) || of_code.any(is_like)
 }
 
 /// Returns whether a folded name is a part of another.
