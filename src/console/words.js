@@ -260,6 +260,7 @@ export const WORDS = {
   "property.seen": ["property first seen", "bien vu pour la première fois le"],
   "advert.seen": ["advert first seen", "annonce vue pour la première fois le"],
   "link.ADDRESS": ["by its address", "par son adresse"],
+  "link.POSITION": ["by its position", "par sa position"],
   "link.FORMER_PARCEL": ["on a former parcel", "sur une ancienne parcelle"],
   placeScore: ["{percent} % likely to be of this building", "de ce bâtiment à {percent} %"],
   "dvf.none": ["No sales have been imported yet.", "Aucune vente n’est encore importée."],

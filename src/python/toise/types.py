@@ -1115,9 +1115,9 @@ class PlaceHistoryEventsItem(TypedDict):
     """
     kind: Literal["SALE", "DIAGNOSTIC", "PROPERTY", "ADVERT"]
     """Kind of the record."""
-    link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS"]
+    link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS", "POSITION"]
     """Why the record belongs to the place: it names the parcel (of the building), a parcel that this one was made from,
-    or the building (on the parcel), or an address links it.
+    or the building (on the parcel), or an address or the position of a diagnostic links it.
     """
     score: NotRequired[float]
     """For a diagnostic that names no building: how likely it is of this one."""

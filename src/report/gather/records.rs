@@ -13,7 +13,7 @@ use crate::model::{
 };
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_estimate::Estimate;
-use toise_opendata::dpe::BUILDING;
+use toise_opendata::dpe::{ADDRESS, BUILDING};
 use toise_opendata::dvf::place::{PARCELS, parcel_today};
 use toise_opendata::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
 
@@ -23,8 +23,6 @@ const DIAGNOSTICS_COUNTED: usize = 100;
 const DIAGNOSTICS_LISTED: usize = 5;
 /// Sales of the parcels listed.
 const PARCEL_SALES: usize = 6;
-/// Column with the address of a diagnostic.
-const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
 
 /// A sale, as the table stores it.
 #[derive(Deserialize)]
@@ -90,7 +88,7 @@ pub(super) fn diagnostics(
     let Some(address) = address else {
         return Ok(BuildingDiagnostics::default());
     };
-    let at_address = one_of(ADDRESS_OF_DIAGNOSTIC, vec![address.id.clone()]);
+    let at_address = one_of(ADDRESS, vec![address.id.clone()]);
     let filter = vec![at_address.clone()];
     let found = search(open_data, Dataset::Dpe, filter, DIAGNOSTICS_COUNTED)?;
     let records = diagnostics_in(&found)?;
