@@ -359,6 +359,7 @@ export const WORDS = {
   "precision.TOWN": ["only its town is known", "seule la ville est connue"],
   portfolioColumns: ["Columns:", "Colonnes :"],
   portfolioWaits: ["The homes are being valued.", "Les biens sont en cours d’évaluation."],
+  portfolioLost: ["A file of values was damaged. The homes are valued again; what changed until then is lost.", "Un fichier de valeurs était endommagé. Les biens sont réévalués ; les changements antérieurs sont perdus."],
   portfolioRemoveAsk: ["Delete the portfolio {name} and its history?", "Supprimer le portefeuille {name} et son historique ?"],
   storePortfolio: ["Store", "Enregistrer"],
   openPortfolio: ["Open the portfolio", "Ouvrir le portefeuille"],

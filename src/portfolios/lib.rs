@@ -7,7 +7,7 @@
 //! valuation is repeated without charging or notifying twice. Readers use the file that the row names ([`page`]).
 //!
 //! A home is geocoded once. It is valued again when the model changes, and matched again when the table of sales or of
-//! diagnostics changes. One process per data folder values portfolios, on threads of low priority.
+//! diagnostics changes. A file of values that is damaged is set aside (`lost`). One process per data folder values portfolios, on threads of low priority.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ mod error;
 mod files;
 mod homes;
 mod limits;
+mod lost;
 pub mod page;
 mod record;
 mod registry;

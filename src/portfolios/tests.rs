@@ -6,7 +6,7 @@ use chrono::Utc;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use uuid::Uuid;
 
-use super::files::values_file;
+use super::files::{LOST, values_file};
 use super::homes::{receive, with_rows};
 use super::page::PageRequest;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
@@ -330,6 +330,47 @@ fn damaged_and_lost_homes_are_noticed() {
     assert_eq!(damaged, expected);
     portfolios.delete(account, "other").unwrap();
     assert_eq!(verify(data).len(), 1);
+}
+
+#[test]
+fn damaged_and_lost_values_are_set_aside_and_the_status_says_so() {
+    for is_damaged in [true, false] {
+        let (_data, portfolios, account) = portfolios();
+        let file = "key,type,surface_m2,longitude,latitude\na,flat,50,2.37,48.86\n";
+        put(&portfolios, account, file).unwrap();
+        let sql = "UPDATE portfolios SET valuation = 3, valued_at_ms = 1, model = 'm', dvf_version = 7, notify_from = 0";
+        let valued = portfolios
+            .store
+            .write(move |transaction| transaction.execute(sql, []));
+        assert_eq!(valued.unwrap(), 1);
+        let portfolio = portfolios.get(account, "mine").unwrap();
+        assert!(!portfolio.history_lost);
+        let folder = portfolios.folder_of(portfolio.id);
+        if is_damaged {
+            fs::write(folder.join(values_file(3)), "no Parquet").unwrap();
+        }
+        let request = PageRequest::default();
+        assert!(portfolios.page(&portfolio, request).unwrap().is_none());
+        let waiting = portfolios.get(account, "mine").unwrap();
+        let answer = waiting.answer();
+        assert_eq!(
+            (&answer["status"], &answer["history_lost"]),
+            (&json!("waiting"), &json!(true))
+        );
+        assert!(answer.get("model").is_none(), "{answer}");
+        assert_eq!(
+            (waiting.valuation, waiting.notify_from, waiting.origin.dvf),
+            (0, None, None)
+        );
+        assert!(portfolios.page(&waiting, request).unwrap().is_some());
+        let kept = fs::read(folder.join(LOST)).unwrap();
+        assert_eq!(kept.starts_with(b"no Parquet"), is_damaged);
+        // A reader that is late changes nothing, and homes that are stored again have a new history.
+        assert!(portfolios.page(&portfolio, request).unwrap().is_none());
+        assert_eq!(portfolios.get(account, "mine").unwrap(), waiting);
+        put(&portfolios, account, file).unwrap();
+        assert!(!portfolios.get(account, "mine").unwrap().history_lost);
+    }
 }
 
 #[test]

@@ -224,8 +224,15 @@ impl PortfolioLoop {
         Ok(())
     }
 
-    /// Leaves a portfolio unchanged until the portfolio, the model or a table changes, or until the next upkeep.
-    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
+    /// Sets aside the values of a portfolio if they are damaged. Otherwise leaves the portfolio unchanged until it, the
+    /// model or a table changes, or until the next upkeep.
+    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, mut error: Error) -> Result<()> {
+        if matches!(error, Error::DamagedValues(_)) {
+            match self.portfolios.set_aside(portfolio, &error) {
+                Ok(()) => return Ok(()),
+                Err(failed) => error = failed,
+            }
+        }
         if let Error::Store(error) = error {
             return Err(error.into());
         }
@@ -251,7 +258,9 @@ impl PortfolioLoop {
         }
         let now = self.portfolios.clock.now();
         let consumption = Consumption::EstimatePropertyLite;
-        let charge = (valued > 0).then(|| LedgerEntry {
+        // Values that were set aside were charged when the same model made them.
+        let was_charged = portfolio.valuation == 0 && portfolio.origin.model == origin.model;
+        let charge = (valued > 0 && !was_charged).then(|| LedgerEntry {
             request_id: Uuid::now_v7(),
             account_id: portfolio.account,
             key_id: NO_KEY,
@@ -298,6 +307,10 @@ impl PortfolioLoop {
                 Err(error @ Error::Store(_)) => return Err(error),
                 // The other portfolios do not wait for a file that cannot be read.
                 Err(error) => {
+                    let is_damaged = matches!(error, Error::DamagedValues(_));
+                    if is_damaged && self.portfolios.set_aside(portfolio, &error).is_ok() {
+                        return Ok(true);
+                    }
                     tracing::error!(portfolio = %portfolio.id, %error, "cannot notify of the changes of a portfolio");
                     self.unread.insert(portfolio.id);
                 }
@@ -318,17 +331,9 @@ impl PortfolioLoop {
         if waiting >= WAITING_MAX {
             return Ok(false);
         }
-        let path = self
-            .portfolios
-            .folder_of(portfolio.id)
-            .join(values_file(portfolio.valuation));
-        let homes = match open(&path, NOTIFIED_ROWS, first)? {
-            Some(mut rows) => match rows.next() {
-                Some(batch) => from_batch(&batch?)?,
-                None => Vec::new(),
-            },
-            None => Vec::new(),
-        };
+        let folder = self.portfolios.folder_of(portfolio.id);
+        let mut rows = open_values(&folder, portfolio.valuation, NOTIFIED_ROWS, first)?;
+        let homes = next_values(&mut rows)?.unwrap_or_default();
         let mut documents = Vec::new();
         for home in homes.iter().filter(|home| home.notifies) {
             documents.push((
@@ -397,7 +402,7 @@ impl OpenValuation {
         let homes = homes.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
         let former = match portfolio.valuation {
             0 => None,
-            number => open(&folder.join(values_file(number)), BLOCK_ROWS, 0)?,
+            number => Some(open_values(folder, number, BLOCK_ROWS, 0)?),
         };
         if former.is_none() {
             valuation.wanted = Wanted {
@@ -427,9 +432,8 @@ impl OpenValuation {
         let former = match &mut self.former {
             None => None,
             Some(former) => {
-                let batch = former.next().transpose()?;
-                let missing = || io::Error::from(ErrorKind::UnexpectedEof);
-                Some(from_batch(&batch.ok_or_else(missing)?)?)
+                let too_few = || Error::DamagedValues("it has too few homes".into());
+                Some(next_values(former)?.ok_or_else(too_few)?)
             }
         };
         let valuation = &self.valuation;
@@ -456,6 +460,35 @@ fn open(path: &Path, batch_rows: usize, first: u64) -> Result<Option<ParquetReco
         .with_batch_size(batch_rows)
         .with_offset(usize::try_from(first).unwrap_or(usize::MAX));
     Ok(Some(rows.build()?))
+}
+
+/// Opens the file of a valuation from a row on.
+///
+/// # Errors
+/// [`Error::DamagedValues`] if it is damaged or missing.
+fn open_values(
+    folder: &Path,
+    valuation: u32,
+    batch_rows: usize,
+    first: u64,
+) -> Result<ParquetRecordBatchReader> {
+    let path = folder.join(values_file(valuation));
+    let found = open(&path, batch_rows, first).map_err(Error::of_values)?;
+    found.ok_or_else(|| Error::DamagedValues("it is missing".into()))
+}
+
+/// Reads the next homes of the file of a valuation; `None` after the last ones.
+///
+/// # Errors
+/// [`Error::DamagedValues`] if it is damaged.
+fn next_values(rows: &mut ParquetRecordBatchReader) -> Result<Option<Vec<ValuedHome>>> {
+    let Some(batch) = rows.next() else {
+        return Ok(None);
+    };
+    let homes = batch
+        .map_err(Error::from)
+        .and_then(|batch| from_batch(&batch));
+    homes.map(Some).map_err(Error::of_values)
 }
 
 /// Returns the identifier of a home in the outbox, which keeps its notifications in order.

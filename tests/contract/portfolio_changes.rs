@@ -274,3 +274,41 @@ async fn a_comparable_that_the_former_model_did_not_know_is_told() {
     expected.sort_by_key(|home| home["key"].as_str().map(str::to_owned));
     assert_eq!(told, expected);
 }
+
+#[tokio::test]
+async fn damaged_values_are_set_aside_once_and_the_homes_are_valued_again_without_charge() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let lake = Lake::open(service.folder()).unwrap();
+    let [longitude, latitude] = IN_PARIS;
+    let csv =
+        format!("key,type,surface_m2,longitude,latitude\nnear,flat,50,{longitude},{latitude}\n");
+    stored(&service, "mine", "text/csv", csv).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    assert!(before.get("history_lost").is_none(), "{before}");
+    let entries = std::fs::read_dir(service.folder().join("portfolios")).unwrap();
+    let homes = entries
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    std::fs::write(homes.join("values-1.parquet"), "no Parquet").unwrap();
+
+    let made = diagnostic("D", "2024-03-01", IN_PARIS);
+    rows::import(&lake, Dataset::Dpe, &[made], Vec::new());
+    let after = first_home(&service, "mine", |home| home["dpe_class"] == "D").await;
+    assert_eq!(
+        (&after["status"], &after["history_lost"]),
+        (&json!("valued"), &json!(true))
+    );
+    let home = &after["homes"][0];
+    assert_eq!(home["price"], before["homes"][0]["price"]);
+    assert!(home.get("changes").is_none(), "{home}");
+    assert_eq!(
+        std::fs::read(homes.join("values.damaged")).unwrap(),
+        b"no Parquet"
+    );
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 1]
+    );
+}

@@ -190,6 +190,8 @@ fn about_schema() -> Value {
         "name": name_schema(),
         "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
         "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
+        "history_lost?": {"type": "boolean", "description": "True if a file of values was damaged: the homes are valued \
+            again, and what changed until then is lost"},
         "webhook_url?": text("Address to which changes are posted"),
         "moved_percent": number("Change of a value that counts, in percent"),
         "model?": text("Version of the model that valued it"),

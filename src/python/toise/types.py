@@ -5604,6 +5604,8 @@ class PortfoliosListAnswerDataItem(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5629,6 +5631,8 @@ class PortfoliosGetAnswerData(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5753,6 +5757,8 @@ class PortfoliosPutAnswerData(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
