@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::files::{LOST, values_file};
 use super::homes::{receive, with_rows};
 use super::page::PageRequest;
+use super::recent::RecentSales;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
 use super::valuation::kept;
 use super::{Error, FOLDER, PortfolioOptions, Portfolios, record, verify};
@@ -21,6 +22,9 @@ use toise_alerts::settings::AlertLimits;
 use toise_base::clock::Clock;
 use toise_base::formula::Formulas;
 use toise_contract::listings::filters::ListingKind;
+use toise_estimate::grid::GridPosition;
+use toise_estimate::sale::HomeSale;
+use toise_estimate::{Home, HomeClass};
 use toise_opendata::portfolio::PortfolioOutput;
 use toise_store::Store;
 use toise_store::new_id::NewId;
@@ -93,6 +97,45 @@ fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
     };
     assert_eq!(sold("2026-07-01").as_deref(), Some("comparable"));
     assert_eq!(sold("2026-06-30"), None);
+    let mut reported = before.clone();
+    reported.known_comparables = Some("s0,s2".into());
+    let mut again = before.clone();
+    again.comparable_id = Some("s2".into());
+    again.comparable_date = Some("2026-07-01".into());
+    let again = again.follow(&reported, 5.0, Some("2026-06-30"), 7);
+    assert_eq!(again.changes, None);
+}
+
+#[test]
+fn recent_sales_near_a_home_are_of_its_class_and_the_latest_comes_first() {
+    // A degree of latitude has 111,195 m.
+    let sale = |id: u8, day: i32, class: HomeClass, north_m: f64| HomeSale {
+        id: [id; 10],
+        day,
+        class,
+        price: 200_000.0,
+        surface_m2: 50.0,
+        rooms: 2.0,
+        land_m2: f32::NAN,
+        position: GridPosition::new(48.86 + north_m / 111_195.0, 2.37),
+        department: 1,
+        energy: f32::NAN,
+        construction_year: f32::NAN,
+    };
+    let home = Home::from(&sale(0, 0, HomeClass::Flat, 0.0));
+    let recent = RecentSales::new(vec![
+        sale(1, 20_000, HomeClass::Flat, 50.0),
+        sale(2, 20_001, HomeClass::Flat, 90.0),
+        sale(3, 20_001, HomeClass::Flat, 80.0),
+        sale(4, 20_002, HomeClass::Flat, 200.0),
+        sale(5, 20_002, HomeClass::House, 10.0),
+    ]);
+    let near = recent.near(&home, 100.0);
+    let ids: Vec<&str> = near.iter().map(|sale| &sale.id[..2]).collect();
+    assert_eq!(ids, ["03", "02", "01"]);
+    assert_eq!(near[0].date.to_string(), "2024-10-05");
+    assert!((near[0].distance_m - 80.0).abs() < 0.5, "{near:?}");
+    assert!(RecentSales::default().near(&home, 1e9).is_empty());
 }
 
 #[test]

@@ -5,13 +5,14 @@
 //! yet. The progress of notifications is recorded together with them.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use chrono::NaiveDate;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
@@ -19,15 +20,16 @@ use crate::checksum::remove_portfolio;
 use crate::error::{Error, Result};
 use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
+use crate::read::{next_values, open, open_values};
+use crate::recent::RecentSales;
 use crate::record::{self, FinishedValuation, Origin, Portfolio};
 use crate::registry::Portfolios;
-use crate::state::{self, ValuedHome, from_batch, to_batch};
+use crate::state::{self, ValuedHome, to_batch};
 use crate::valuation::{Valuation, Wanted, kept};
 use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
 use toise_base::formula::Formulas;
-use toise_base::missing::optional;
 use toise_base::supervise::Supervisor;
 use toise_engine::{Engine, priority};
 use toise_estimate::live::LiveModel;
@@ -95,6 +97,7 @@ impl Portfolios {
             context,
             pool,
             current: None,
+            recent: None,
             failed: HashMap::new(),
             unread: HashSet::new(),
             is_busy: false,
@@ -110,6 +113,8 @@ struct PortfolioLoop {
     open_data: OpenData,
     pool: ThreadPool,
     current: Option<OpenValuation>,
+    /// Sales that the model does not know, with the last day that it knows and the version of the table.
+    recent: Option<(Option<String>, Option<u64>, Arc<RecentSales>)>,
     /// Portfolios that could not be valued, with the model and tables of the attempt.
     failed: HashMap<Uuid, Origin>,
     /// Portfolios whose changes could not be read.
@@ -138,6 +143,7 @@ impl LeaderTask for PortfolioLoop {
 
     fn step_back(&mut self) {
         self.current = None;
+        self.recent = None;
         self.failed.clear();
         self.unread.clear();
         self.is_busy = false;
@@ -198,9 +204,11 @@ impl PortfolioLoop {
                 && self.failed.get(&portfolio.id) != Some(&origin)
         };
         let Some(portfolio) = portfolios.iter().find(is_due) else {
+            self.recent = None;
             return Ok(());
         };
         self.is_busy = true;
+        let recent = self.recent_sales(&origin)?;
         let was = &portfolio.origin;
         let valuation = Valuation {
             wanted: Wanted {
@@ -209,6 +217,7 @@ impl PortfolioLoop {
                 diagnostic: was.dpe != origin.dpe,
             },
             valuer,
+            recent,
             geocoder: self.context.addresses.geocoder(),
             open_data: self.open_data.clone(),
             today: self.portfolios.clock.now().date_naive(),
@@ -222,6 +231,25 @@ impl PortfolioLoop {
             Err(error) => self.give_up(portfolio, origin, error)?,
         }
         Ok(())
+    }
+
+    /// Returns the sales that the model does not know. They are read once while portfolios are valued from one origin.
+    fn recent_sales(&mut self, origin: &Origin) -> Result<Arc<RecentSales>> {
+        if let Some((through, version, sales)) = &self.recent
+            && (through, version) == (&origin.data_through, &origin.dvf)
+        {
+            return Ok(Arc::clone(sales));
+        }
+        let through = origin.data_through.as_deref();
+        let through = through.and_then(|day| day.parse::<NaiveDate>().ok());
+        let read = |after| RecentSales::read(&self.context.engine, after);
+        let sales = self
+            .pool
+            .install(|| through.map_or_else(|| Ok(RecentSales::default()), read))?;
+        let sales = Arc::new(sales);
+        let through = origin.data_through.clone();
+        self.recent = Some((through, origin.dvf, Arc::clone(&sales)));
+        Ok(sales)
     }
 
     /// Sets aside the values of a portfolio if they are damaged. Otherwise leaves the portfolio unchanged until it, the
@@ -449,46 +477,6 @@ impl OpenValuation {
         self.output.write(&to_batch(&homes)?)?;
         Ok(true)
     }
-}
-
-/// Opens a Parquet file from a row on; `None` if it does not exist.
-fn open(path: &Path, batch_rows: usize, first: u64) -> Result<Option<ParquetRecordBatchReader>> {
-    let Some(file) = optional(File::open(path))? else {
-        return Ok(None);
-    };
-    let rows = ParquetRecordBatchReaderBuilder::try_new(file)?
-        .with_batch_size(batch_rows)
-        .with_offset(usize::try_from(first).unwrap_or(usize::MAX));
-    Ok(Some(rows.build()?))
-}
-
-/// Opens the file of a valuation from a row on.
-///
-/// # Errors
-/// [`Error::DamagedValues`] if it is damaged or missing.
-fn open_values(
-    folder: &Path,
-    valuation: u32,
-    batch_rows: usize,
-    first: u64,
-) -> Result<ParquetRecordBatchReader> {
-    let path = folder.join(values_file(valuation));
-    let found = open(&path, batch_rows, first).map_err(Error::of_values)?;
-    found.ok_or_else(|| Error::DamagedValues("it is missing".into()))
-}
-
-/// Reads the next homes of the file of a valuation; `None` after the last ones.
-///
-/// # Errors
-/// [`Error::DamagedValues`] if it is damaged.
-fn next_values(rows: &mut ParquetRecordBatchReader) -> Result<Option<Vec<ValuedHome>>> {
-    let Some(batch) = rows.next() else {
-        return Ok(None);
-    };
-    let homes = batch
-        .map_err(Error::from)
-        .and_then(|batch| from_batch(&batch));
-    homes.map(Some).map_err(Error::of_values)
 }
 
 /// Returns the identifier of a home in the outbox, which keeps its notifications in order.

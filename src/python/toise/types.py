@@ -5731,7 +5731,7 @@ class PortfoliosGetAnswerDataHomesItem(TypedDict):
     sale_price: NotRequired[int]
     """Price of the sale, EUR."""
     comparable_id: NotRequired[str]
-    """Identifier of the latest of its five comparables."""
+    """Identifier of the latest of its five comparables, or of a later sale as near."""
     comparable_date: NotRequired[str]
     """Day on which it was sold."""
     comparable_price: NotRequired[int]
