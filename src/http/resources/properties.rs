@@ -103,7 +103,8 @@ fn similars_description() -> String {
     format!(
         "Properties of the same class and offer, within {} km of its position, or else in its commune, postal code \
          or department. The most similar come first: a difference of {} % in surface or price counts as much as one \
-         room or {} km, and as much as a value that only one of the two has",
+         room or {} km, and as much as a value that only one of the two has. `filterProperty` keeps those that meet its \
+         conditions",
         similars::RADIUS_M / 1_000.0,
         100.0 * similars::SHARE_UNIT,
         similars::DISTANCE_UNIT_M / 1_000.0,
@@ -157,16 +158,18 @@ async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `POST /v2/protected/properties/similars`: the properties most similar to a given one.
 async fn similars(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_similars(&read_json(body)?)?;
+        let mut request = parse_similars(&read_json(body)?)?;
+        layers::resolve(app, &mut request.filter)?;
         let listings = app.data.properties.listings();
         let record = listings
             .property(FlxId(request.flx_id))?
             .ok_or(ApiError::NotFound("property"))?;
         let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+        let (filter, size) = (request.filter, request.size);
         let found = app
             .data
             .properties
-            .similar(&property, request.size, interrupt)?;
+            .similar(&property, filter, size, interrupt)?;
         Ok(list(&listings.properties_by_key(&found)?))
     })
     .await

@@ -4019,6 +4019,8 @@ class SimilarPropertiesPayload(TypedDict):
     similarityStrategy: SimilarPropertiesRequestSimilarityStrategyEnum
     size: int
     """Maximum number of properties."""
+    filterProperty: NotRequired[FilterProperty]
+    """Conditions that they must meet, such as an area."""
 
 
 ManyPropertiesPayload: TypeAlias = "ManyPropertiesPayloadObject | list[FlxId]"
