@@ -103,8 +103,7 @@ fn similars_description() -> String {
     format!(
         "Properties of the same class and offer, within {} km of its position, or else in its commune, postal code \
          or department. The most similar come first: a difference of {} % in surface or price counts as much as one \
-         room or {} km, and as much as a value that only one of the two has. `filterProperty` keeps those that meet its \
-         conditions",
+         room or {} km, and as much as a value that only one of the two has",
         similars::RADIUS_M / 1_000.0,
         100.0 * similars::SHARE_UNIT,
         similars::DISTANCE_UNIT_M / 1_000.0,
