@@ -91,6 +91,19 @@ pub fn addresses_won(
 }
 
 impl OpenData {
+    /// Returns the identifier of the building that the diagnostics at an address without a building of their own are
+    /// attached to; `None` if the register has none there.
+    ///
+    /// # Errors
+    /// The table cannot be read, or the engine was opened without it.
+    pub fn building_at(&self, address: &str) -> Result<Option<String>, Error> {
+        let there = self.buildings(ADDRESSES, &[address.to_owned()], usize::MAX)?;
+        let mut present = there.iter().filter(|building| building.is_present());
+        let largest =
+            present.find(|building| addresses_won(building, &there).contains_key(address));
+        Ok(largest.map(|building| building.id_rnb.clone()))
+    }
+
     /// Returns the buildings whose column `by` (an identifier or a list of them) has one of `ids`, in the order of their
     /// identifiers, at most `most`.
     ///

@@ -80,7 +80,8 @@ pub(super) fn comparables(
     Ok(sales)
 }
 
-/// Returns the diagnostics of an address and of its building.
+/// Returns the diagnostics of an address and of its building: the one that most of them name, else the one that the
+/// register has at the address.
 pub(super) fn diagnostics(
     open_data: &OpenData,
     address: Option<&HomeAddress>,
@@ -96,10 +97,14 @@ pub(super) fn diagnostics(
     for building in records.iter().filter_map(|record| record.id_rnb.as_deref()) {
         *buildings.entry(building).or_default() += 1;
     }
-    let building = buildings.into_iter().max_by_key(|(_, count)| *count);
+    let named = buildings.into_iter().max_by_key(|(_, count)| *count);
+    let building = match named {
+        Some((building, _)) => Some(building.to_owned()),
+        None => open_data.building_at(&address.id)?,
+    };
     let (total, records) = match building {
-        Some((building, _)) => {
-            let of_building = one_of(BUILDING, vec![building.to_owned()]);
+        Some(building) => {
+            let of_building = one_of(BUILDING, vec![building]);
             let filter = Clause::any(vec![vec![at_address], vec![of_building]]);
             let found = search(open_data, Dataset::Dpe, filter, DIAGNOSTICS_COUNTED)?;
             (found.total, diagnostics_in(&found)?)
