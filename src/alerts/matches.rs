@@ -46,15 +46,40 @@ pub(super) fn history(
     alert: i64,
     page: PageParams,
 ) -> rusqlite::Result<Vec<FlxId>> {
-    let sql = match subject {
+    let (take, skip) = page.bounds();
+    let mut statement = connection.prepare_cached(history_of(subject))?;
+    statement.query_map((alert, take, skip), item)?.collect()
+}
+
+/// Calls `visit` with the identifiers of [`history`], from the first on, until it returns `false`.
+pub(super) fn visit_history(
+    connection: &Connection,
+    subject: AlertSubject,
+    alert: i64,
+    mut visit: impl FnMut(FlxId) -> bool,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(history_of(subject))?;
+    for found in statement.query_map((alert, UNLIMITED, 0), item)? {
+        if !visit(found?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A limit in SQL that is none.
+const UNLIMITED: i64 = -1;
+
+fn item(row: &Row<'_>) -> rusqlite::Result<FlxId> {
+    Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
+}
+
+fn history_of(subject: AlertSubject) -> &'static str {
+    match subject {
         AlertSubject::Listings(ListingKind::Property) => PROPERTY_HISTORY,
         AlertSubject::Listings(ListingKind::Advert) => ADVERT_HISTORY,
         AlertSubject::OpenData(_) => OPEN_DATA_HISTORY,
-    };
-    let (take, skip) = page.bounds();
-    let mut statement = connection.prepare_cached(sql)?;
-    let id = |row: &Row<'_>| Ok(FlxId(Uuid::from_bytes(row.get(0)?)));
-    statement.query_map((alert, take, skip), id)?.collect()
+    }
 }
 
 /// A merged property is omitted if the surviving one, or one merged into it earlier, is in the history.

@@ -332,6 +332,21 @@ impl AlertRegistry {
         })?;
         found.ok_or(Error::NoAlert)
     }
+
+    /// Calls `visit` with the identifiers of [`Self::history`], from the first on, until it returns `false`. A caller
+    /// that leaves out some items counts the others with it.
+    ///
+    /// # Errors
+    /// [`Error::NoAlert`].
+    pub fn visit_history(&self, address: AlertRef, visit: impl FnMut(FlxId) -> bool) -> Result<()> {
+        let found = self.store.read(|connection| {
+            let Some(alert) = find(connection, address)? else {
+                return Ok(None);
+            };
+            matches::visit_history(connection, address.subject, alert.number, visit).map(Some)
+        })?;
+        found.ok_or(Error::NoAlert)
+    }
 }
 
 /// Deactivates an active alert, in the caller's transaction; if `receiver` is given, only if the alert still delivers

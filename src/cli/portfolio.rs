@@ -205,6 +205,11 @@ fn show(
         println!("{answer}");
         return Ok(());
     }
+    if portfolio.history_lost {
+        eprintln!(
+            "warning: a file of values was damaged; the homes are valued again, and what changed until then is lost"
+        );
+    }
     let Some(totals) = page.totals else {
         println!("{name}: {} homes, not valued yet", portfolio.homes);
         return Ok(());

@@ -20,7 +20,7 @@ use toise_geocode::table::schema as addresses;
 use toise_layers::Layers;
 use toise_listings::Listings;
 use toise_listings::columns::properties;
-use toise_opendata::{OpenData, dpe, dvf};
+use toise_opendata::{OpenData, dpe, dvf, rnb};
 use toise_report::letterhead::Logo;
 use toise_report::{
     HomeReport, Language, Letterhead, Reporter, content, html, parse_home_report, pdf,
@@ -163,7 +163,13 @@ fn report(common: &Common, arguments: &ReportArgs) -> Result<HomeReport, Failure
     let clock = Clock::system();
     let store = Store::open_existing(data)?;
     let listings = store.map(|store| Listings::new(store, clock.clone()));
-    let schemas = [dvf::schema(), dpe::schema(), addresses(), properties()];
+    let schemas = [
+        dvf::schema(),
+        dpe::schema(),
+        rnb::schema(),
+        addresses(),
+        properties(),
+    ];
     let engine = Arc::new(Engine::open(data, &schemas, Budget::from(&config.engine))?);
     let today = clock.now().date_naive();
     let market = market_over(data, &config, &engine, listings.as_ref(), clock)?;

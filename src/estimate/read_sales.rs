@@ -18,7 +18,7 @@ use toise_lake::{self as lake, Lake};
 use toise_opendata::dvf;
 
 /// Columns read from the table of sales.
-const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 13] = [
     "id",
     "transaction_date",
     "transaction_type",
@@ -155,6 +155,12 @@ fn read_group(
         sales.extend(sale);
     }
     Ok((sales, passed))
+}
+
+/// Returns the sale in a row of [`COLUMNS`], if the record meets the rules about single records.
+pub fn sale(columns: &[ArrayRef], row: usize) -> Option<HomeSale> {
+    let (_, sale) = judge(columns, row, i32::MAX);
+    sale.map(|found| found.sale)
 }
 
 /// Returns the number of rules a record meets, and the sale if it meets all.

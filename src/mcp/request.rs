@@ -46,8 +46,11 @@ pub(crate) fn request_of(
         let value = value.ok_or_else(|| Fault::new(name, "is required"))?;
         let text = value.as_str().unwrap_or_default();
         // Any other text could name a different endpoint.
-        if text.is_empty() || (*is_uuid && Uuid::try_parse(text).is_err()) {
+        if *is_uuid && Uuid::try_parse(text).is_err() {
             return Err(Fault::new(name, "must be a UUID"));
+        }
+        if text.is_empty() {
+            return Err(Fault::new(name, "must be a text that is not empty"));
         }
         target = target.replace(&format!("{{{name}}}"), &encoded(text));
     }
@@ -141,6 +144,12 @@ mod tests {
         assert_eq!(one.method, Method::GET);
         let path = "/v2/protected/properties/0198c0de%2D0000%2D7000%2D8000%2D000000000001";
         assert_eq!((one.target.as_str(), one.body), (path, None));
+        let parcel = json!({"parcel_id": "48095000AB0001"});
+        let history = request("parcel_history", parcel).unwrap();
+        assert_eq!(
+            history.target,
+            "/v2/protected/parcels/48095000AB0001?size=5"
+        );
         let found = request("geocode", json!({"q": "1 rue & co", "limit": 2})).unwrap();
         assert_eq!(
             found.target,
@@ -172,6 +181,10 @@ mod tests {
         for nothing in [json!({}), json!({"flxId": null})] {
             assert_eq!(message("get_property", nothing), "flxId: is required");
         }
+        assert_eq!(
+            message("building_history", json!({"id_rnb": ""})),
+            "id_rnb: must be a text that is not empty"
+        );
         assert!(
             message("get_property", json!({"url": "x"})).starts_with("url: is not an argument")
         );

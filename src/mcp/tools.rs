@@ -91,7 +91,7 @@ const READING: ToolDefinition = ToolDefinition {
 };
 
 /// All tools, in the order in which they are listed.
-pub(crate) const TOOLS: [ToolDefinition; 16] = [
+pub(crate) const TOOLS: [ToolDefinition; 18] = [
     ToolDefinition {
         name: "search_properties",
         title: "Search properties",
@@ -134,6 +134,22 @@ pub(crate) const TOOLS: [ToolDefinition; 16] = [
         note: "Everything known of one home in one answer: value, comparable sales, prices over time, diagnostics of the \
                building, sales of the parcel, market, layers. Prefer it to several calls of other tools.",
         fixed: Fixed::Data,
+        ..READING
+    },
+    ToolDefinition {
+        name: "parcel_history",
+        title: "History of a parcel",
+        operation: "parcelHistory",
+        note: "Sales name their parcels in `parcel_ids`.",
+        defaults: r#"{"size":5}"#,
+        ..READING
+    },
+    ToolDefinition {
+        name: "building_history",
+        title: "History of a building",
+        operation: "buildingHistory",
+        note: "Diagnostics name their building in `id_rnb`.",
+        defaults: r#"{"size":5}"#,
         ..READING
     },
     ToolDefinition {

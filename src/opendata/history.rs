@@ -1,13 +1,13 @@
 //! The history of one place: the sales and diagnostics of a cadastral parcel or a building, in time order.
 //!
 //! A record belongs to a place if it names the place, if the register of buildings (RNB) links the two, or if an
-//! address of the national address base (BAN) that names parcels links the two. Nothing is linked by distance or
-//! similarity:
+//! address of the national address base (BAN) that names parcels links the two. Only diagnostics that name no building
+//! and are at no address of the register are linked by their position:
 //!
 //! - parcel: the sales that name it or, by the documents of filiation (DFI), a parcel that it was made from; the
 //!   diagnostics of the addresses and of the buildings on it;
 //! - building: the diagnostics that name it, those that name no building and are most likely of this one
-//!   ([`addresses_won`]), and the sales of its parcels. Without the register, its parcels are those on which the
+//!   ([`addresses_won`], and by position), and the sales of its parcels. Without the register, its parcels are those on which the
 //!   addresses of its diagnostics are.
 //!
 //! A page is cut from two searches, one of sales and one of diagnostics, each sorted by date. The caller may add events
@@ -33,7 +33,7 @@ pub use event::{Event, EventKind};
 use event::{after_in, cut};
 
 use crate::dfi;
-use crate::dpe::BUILDING;
+use crate::dpe::{ADDRESS, BUILDING};
 use crate::dvf::place::{PARCELS, parcel_today};
 use crate::rnb;
 use crate::rnb::links::{RegisteredBuilding, addresses_won};
@@ -53,8 +53,6 @@ use toise_lake::schema::TableSchema;
 pub const LINKS_MAX: usize = 1_000;
 /// Maximum addresses of a place whose positions are returned.
 pub const POSITIONS_MAX: usize = 50;
-/// Column with the address of a diagnostic.
-const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
 /// Column with the parcels of an address.
 const PARCELS_OF_ADDRESS: &str = "parcel_ids";
 
@@ -80,6 +78,9 @@ toise_base::named! {
         /// The record names an address, or a parcel of an address, that the national address base or the register of
         /// buildings locates there.
         Address = "ADDRESS",
+        /// The diagnostic names no building, the register has no building at its address, and the building is the most
+        /// likely one near its position.
+        Position = "POSITION",
     }
 }
 
@@ -158,11 +159,12 @@ struct Sought {
 enum Links {
     /// Records that name one of these parcels have this link; others name a former parcel.
     Parcels { ids: BTreeSet<String>, link: Link },
-    /// Records that name one of these buildings are linked by it; others by their address. If the place is a building,
-    /// the address gives the score.
+    /// Records that name one of these buildings are linked by it; others by their position, if they are in `near`, or by
+    /// their address. If the place is a building, `scores` are those of addresses, and `near` those of diagnostics.
     Buildings {
         ids: BTreeSet<String>,
         scores: BTreeMap<String, f64>,
+        near: BTreeMap<String, f64>,
     },
 }
 
@@ -174,10 +176,12 @@ impl Links {
                 let names_one = named.any(|id| ids.contains(&**id));
                 (if names_one { *link } else { Link::FormerParcel }, None)
             }
-            Self::Buildings { ids, scores } => {
+            Self::Buildings { ids, scores, near } => {
                 let names_one = key.id_rnb.as_ref().is_some_and(|id| ids.contains(&**id));
                 if names_one {
                     (Link::Building, None)
+                } else if let Some(score) = near.get(&*key.id) {
+                    (Link::Position, Some(*score))
                 } else {
                     let address = key.identifiant_ban.as_deref();
                     let score = address.and_then(|address| scores.get(address));
@@ -265,8 +269,9 @@ impl OpenData {
         let links = Links::Buildings {
             ids: ids.iter().cloned().collect(),
             scores: BTreeMap::new(),
+            near: BTreeMap::new(),
         };
-        let texts = vec![(ADDRESS_OF_DIAGNOSTIC, on_it), (BUILDING, ids)];
+        let texts = vec![(ADDRESS, on_it), (BUILDING, ids)];
         let sales = Sought::sales(parcel, &place.former_parcels, Link::Parcel);
         let diagnostics = Sought::new(Dataset::Dpe, texts, links);
         Ok((place, [sales, diagnostics].into_iter().flatten().collect()))
@@ -277,17 +282,19 @@ impl OpenData {
         let named = vec![id.as_str().to_owned()];
         let buildings = self.buildings(rnb::ID, &named, 1)?;
         let dpe = Dataset::Dpe.schema();
-        let (mut scores, mut attached) = (BTreeMap::new(), Vec::new());
+        let (mut scores, mut near, mut attached) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (mut parcels, mut link) = (Vec::new(), Link::Parcel);
         if let Some(building) = buildings.first() {
             let neighbours = self.buildings(rnb::ADDRESSES, &building.address_ids, LINKS_MAX)?;
             scores = addresses_won(building, &neighbours);
             let won = scores.keys().cloned().collect();
-            attached =
-                self.texts_without(dpe, ADDRESS_OF_DIAGNOSTIC, won, dpe.id, Some(BUILDING))?;
+            attached = self.texts_without(dpe, ADDRESS, won, dpe.id, Some(BUILDING))?;
+            near = self.diagnostics_near(building)?;
+            attached.extend(near.keys().cloned());
+            attached.truncate(LINKS_MAX);
             parcels.clone_from(&building.parcel_ids);
         }
-        let mut addressed = self.texts(dpe, BUILDING, named.clone(), ADDRESS_OF_DIAGNOSTIC)?;
+        let mut addressed = self.texts(dpe, BUILDING, named.clone(), ADDRESS)?;
         if parcels.is_empty() {
             link = Link::Address;
             let mut ids = addressed.clone();
@@ -308,6 +315,7 @@ impl OpenData {
         let links = Links::Buildings {
             ids: named.iter().cloned().collect(),
             scores,
+            near,
         };
         let texts = vec![(BUILDING, named), (dpe.id, attached)];
         let sales = Sought::sales(parcels, &place.former_parcels, link);

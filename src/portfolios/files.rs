@@ -7,6 +7,9 @@ pub(super) const HOMES: &str = "homes.parquet";
 /// Name of the file with the checksum of the homes.
 pub const CHECKSUM: &str = "homes.blake3";
 
+/// Name under which the file of a valuation is kept that could not be read; empty if it was missing.
+pub(super) const LOST: &str = "values.damaged";
+
 /// Returns the name of the file of a valuation.
 pub(super) fn values_file(valuation: u32) -> String {
     format!("values-{valuation}.parquet")

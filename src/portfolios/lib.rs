@@ -7,7 +7,7 @@
 //! valuation is repeated without charging or notifying twice. Readers use the file that the row names ([`page`]).
 //!
 //! A home is geocoded once. It is valued again when the model changes, and matched again when the table of sales or of
-//! diagnostics changes. One process per data folder values portfolios, on threads of low priority.
+//! diagnostics changes; sales near it that the model does not know (`recent`) are comparables. A file of values that is damaged is set aside (`lost`). One process per data folder values portfolios, on threads of low priority.
 
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,10 @@ mod error;
 mod files;
 mod homes;
 mod limits;
+mod lost;
 pub mod page;
+mod read;
+mod recent;
 mod record;
 mod registry;
 mod state;

@@ -11,7 +11,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection};
 use serde::Serialize;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::values_file;
 use crate::record::Portfolio;
 use crate::registry::Portfolios;
@@ -88,12 +88,26 @@ pub struct PortfolioPage {
 }
 
 impl Portfolios {
-    /// Reads a part of a portfolio. CPU-bound; `None` if a valuation has replaced its files; the portfolio must then be
-    /// looked up again.
+    /// Reads a part of a portfolio. CPU-bound; `None` if a valuation has replaced its files, or if they were damaged and
+    /// are set aside now; the portfolio must then be looked up again.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn page(
+        &self,
+        portfolio: &Portfolio,
+        request: PageRequest,
+    ) -> Result<Option<PortfolioPage>> {
+        match self.read_page(portfolio, request).map_err(Error::of_values) {
+            Err(error @ Error::DamagedValues(_)) => {
+                self.set_aside(portfolio, &error)?;
+                Ok(None)
+            }
+            found => found,
+        }
+    }
+
+    fn read_page(
         &self,
         portfolio: &Portfolio,
         request: PageRequest,
@@ -105,7 +119,11 @@ impl Portfolios {
             .folder_of(portfolio.id)
             .join(values_file(portfolio.valuation));
         let Some(file) = optional(File::open(path))? else {
-            return Ok(None);
+            return if self.is_current(portfolio)? {
+                Err(Error::DamagedValues("it is missing".into()))
+            } else {
+                Ok(None)
+            };
         };
         let mut scan = Scan::new(request);
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.try_clone()?)?;

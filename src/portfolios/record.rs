@@ -83,6 +83,8 @@ pub struct Portfolio {
     pub updated_at: DateTime<Utc>,
     /// When they were last valued; `None` before the first time.
     pub valued_at: Option<DateTime<Utc>>,
+    /// Whether values of these homes were damaged and set aside, with what changed until then.
+    pub history_lost: bool,
     pub(super) valuation: u32,
     pub(super) alert: Option<i64>,
     pub(super) origin: Origin,
@@ -103,7 +105,10 @@ impl Portfolio {
         if let Some(url) = &self.options.webhook_url {
             answer["webhook_url"] = json!(url);
         }
-        if let Some(model) = &self.origin.model {
+        if self.history_lost {
+            answer["history_lost"] = json!(true);
+        }
+        if let Some(model) = self.origin.model.as_ref().filter(|_| self.valuation > 0) {
             answer["model"] = json!(model);
         }
         if let Some(at) = self.valued_at {
@@ -131,6 +136,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Portfolio> {
         updated_at: moment(row.get(8)?),
         valuation: row.get(9)?,
         valued_at: row.get::<_, Option<i64>>(10)?.map(moment),
+        history_lost: false,
         origin: Origin {
             model: row.get(11)?,
             data_through: row.get(12)?,
@@ -272,6 +278,29 @@ pub(super) fn exists(connection: &Connection, id: Uuid) -> rusqlite::Result<bool
     connection
         .prepare_cached(sql)?
         .query_row([id.to_string()], |row| row.get(0))
+}
+
+/// Returns whether the last valuation of a portfolio is the one it was read with.
+pub(super) fn is_current(connection: &Connection, portfolio: &Portfolio) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM portfolios WHERE portfolio_id = ?1 AND valuation = ?2)";
+    connection
+        .prepare_cached(sql)?
+        .query_row((portfolio.id.to_string(), portfolio.valuation), |row| {
+            row.get(0)
+        })
+}
+
+/// Lets a portfolio wait for its first valuation again. The model stays, so that its values are not charged twice.
+/// Returns whether the portfolio was unchanged.
+pub(super) fn restart(store: &Store, portfolio: &Portfolio) -> store::Result<bool> {
+    let (id, valuation) = (portfolio.id.to_string(), portfolio.valuation);
+    let changed = store.write(move |transaction| {
+        let sql = "UPDATE portfolios SET valuation = 0, valued_at_ms = NULL, dvf_version = NULL, dpe_version = NULL,
+                     notify_from = NULL
+                   WHERE portfolio_id = ?1 AND valuation = ?2";
+        transaction.execute(sql, (id, valuation))
+    })?;
+    Ok(changed == 1)
 }
 
 /// A valuation that was written to its file.

@@ -122,7 +122,8 @@ impl Portfolios {
     /// # Errors
     /// There is none of this name.
     pub fn get(&self, account: Uuid, name: &str) -> Result<Portfolio> {
-        record::find(&self.store, account, name)?.ok_or(Error::NotFound)
+        let found = record::find(&self.store, account, name)?.ok_or(Error::NotFound)?;
+        Ok(self.with_history(found))
     }
 
     /// Returns the portfolios of an account, by name.
@@ -130,7 +131,10 @@ impl Portfolios {
     /// # Errors
     /// The store fails.
     pub fn list(&self, account: Uuid) -> Result<Vec<Portfolio>> {
-        Ok(record::list(&self.store, account)?)
+        let found = record::list(&self.store, account)?.into_iter();
+        Ok(found
+            .map(|portfolio| self.with_history(portfolio))
+            .collect())
     }
 
     /// Deletes a portfolio of an account with its files.

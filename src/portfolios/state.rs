@@ -55,10 +55,15 @@ pub struct ValuedHome {
     pub reported_upper: Option<i64>,
     /// Whether the valuation of this file changed the home.
     pub notifies: bool,
+    /// Distance within which a sale would be one of the comparables.
+    pub comparable_reach_m: Option<i64>,
+    /// Sales near the home that the model does not know and that need no report any more: identifiers separated by
+    /// commas.
+    pub known_comparables: Option<String>,
 }
 
 /// Names and types of the columns.
-const COLUMNS: [(&str, DataType); 33] = [
+const COLUMNS: [(&str, DataType); 35] = [
     ("key", DataType::Utf8),
     ("latitude", DataType::Float64),
     ("longitude", DataType::Float64),
@@ -92,9 +97,11 @@ const COLUMNS: [(&str, DataType); 33] = [
     ("reported_lower", DataType::Int64),
     ("reported_upper", DataType::Int64),
     ("notifies", DataType::Boolean),
+    ("comparable_reach_m", DataType::Int64),
+    ("known_comparables", DataType::Utf8),
 ];
 /// Columns that responses give in another form, or not at all.
-const INTERNAL: [&str; 7] = [
+const INTERNAL: [&str; 9] = [
     "changes",
     "changed_at_ms",
     "value_changed_at_ms",
@@ -102,6 +109,8 @@ const INTERNAL: [&str; 7] = [
     "reported_lower",
     "reported_upper",
     "notifies",
+    "comparable_reach_m",
+    "known_comparables",
 ];
 
 /// Schema of the file of a valuation.
@@ -150,7 +159,7 @@ impl ValuedHome {
     }
 
     /// Compares a new state of the home with the previous one, and records what changed. `known_through` is the last
-    /// day of the sales that the previous model knew.
+    /// day of the sales that the previous model knew. A comparable is reported once.
     pub(super) fn follow(
         mut self,
         former: &ValuedHome,
@@ -207,7 +216,12 @@ impl ValuedHome {
             self.previous_dpe_class.clone_from(&former.dpe_class);
         }
         let is_later = known_through.is_some() && self.comparable_date.as_deref() > known_through;
-        if is_later && self.comparable_id != former.comparable_id {
+        let is_new = self
+            .comparable_id
+            .as_deref()
+            .is_some_and(|id| former.comparable_id.as_deref() != Some(id) && !former.has_known(id));
+        // A home that had no value had no comparables either.
+        if is_later && is_new && former.price.is_some() {
             changes.push(Change::Comparable);
         }
         self.notifies = !changes.is_empty();
@@ -220,6 +234,17 @@ impl ValuedHome {
             self.changed_at_ms = former.changed_at_ms;
         }
         self
+    }
+
+    /// Returns the sales that need no report any more.
+    pub(super) fn known(&self) -> impl Iterator<Item = &str> {
+        let ids = self.known_comparables.as_deref();
+        ids.into_iter().flat_map(|ids| ids.split(','))
+    }
+
+    /// Returns whether a sale needs no report any more.
+    pub(super) fn has_known(&self, id: &str) -> bool {
+        self.known().any(|known| known == id)
     }
 
     /// Makes the value the one from which changes are measured.

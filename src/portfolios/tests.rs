@@ -6,9 +6,10 @@ use chrono::Utc;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use uuid::Uuid;
 
-use super::files::values_file;
+use super::files::{LOST, values_file};
 use super::homes::{receive, with_rows};
 use super::page::PageRequest;
+use super::recent::RecentSales;
 use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
 use super::valuation::kept;
 use super::{Error, FOLDER, PortfolioOptions, Portfolios, record, verify};
@@ -21,6 +22,9 @@ use toise_alerts::settings::AlertLimits;
 use toise_base::clock::Clock;
 use toise_base::formula::Formulas;
 use toise_contract::listings::filters::ListingKind;
+use toise_estimate::grid::GridPosition;
+use toise_estimate::sale::HomeSale;
+use toise_estimate::{Home, HomeClass};
 use toise_opendata::portfolio::PortfolioOutput;
 use toise_store::Store;
 use toise_store::new_id::NewId;
@@ -93,6 +97,45 @@ fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
     };
     assert_eq!(sold("2026-07-01").as_deref(), Some("comparable"));
     assert_eq!(sold("2026-06-30"), None);
+    let mut reported = before.clone();
+    reported.known_comparables = Some("s0,s2".into());
+    let mut again = before.clone();
+    again.comparable_id = Some("s2".into());
+    again.comparable_date = Some("2026-07-01".into());
+    let again = again.follow(&reported, 5.0, Some("2026-06-30"), 7);
+    assert_eq!(again.changes, None);
+}
+
+#[test]
+fn recent_sales_near_a_home_are_of_its_class_and_the_latest_comes_first() {
+    // A degree of latitude has 111,195 m.
+    let sale = |id: u8, day: i32, class: HomeClass, north_m: f64| HomeSale {
+        id: [id; 10],
+        day,
+        class,
+        price: 200_000.0,
+        surface_m2: 50.0,
+        rooms: 2.0,
+        land_m2: f32::NAN,
+        position: GridPosition::new(48.86 + north_m / 111_195.0, 2.37),
+        department: 1,
+        energy: f32::NAN,
+        construction_year: f32::NAN,
+    };
+    let home = Home::from(&sale(0, 0, HomeClass::Flat, 0.0));
+    let recent = RecentSales::new(vec![
+        sale(1, 20_000, HomeClass::Flat, 50.0),
+        sale(2, 20_001, HomeClass::Flat, 90.0),
+        sale(3, 20_001, HomeClass::Flat, 80.0),
+        sale(4, 20_002, HomeClass::Flat, 200.0),
+        sale(5, 20_002, HomeClass::House, 10.0),
+    ]);
+    let near = recent.near(&home, 100.0);
+    let ids: Vec<&str> = near.iter().map(|sale| &sale.id[..2]).collect();
+    assert_eq!(ids, ["03", "02", "01"]);
+    assert_eq!(near[0].date.to_string(), "2024-10-05");
+    assert!((near[0].distance_m - 80.0).abs() < 0.5, "{near:?}");
+    assert!(RecentSales::default().near(&home, 1e9).is_empty());
 }
 
 #[test]
@@ -330,6 +373,47 @@ fn damaged_and_lost_homes_are_noticed() {
     assert_eq!(damaged, expected);
     portfolios.delete(account, "other").unwrap();
     assert_eq!(verify(data).len(), 1);
+}
+
+#[test]
+fn damaged_and_lost_values_are_set_aside_and_the_status_says_so() {
+    for is_damaged in [true, false] {
+        let (_data, portfolios, account) = portfolios();
+        let file = "key,type,surface_m2,longitude,latitude\na,flat,50,2.37,48.86\n";
+        put(&portfolios, account, file).unwrap();
+        let sql = "UPDATE portfolios SET valuation = 3, valued_at_ms = 1, model = 'm', dvf_version = 7, notify_from = 0";
+        let valued = portfolios
+            .store
+            .write(move |transaction| transaction.execute(sql, []));
+        assert_eq!(valued.unwrap(), 1);
+        let portfolio = portfolios.get(account, "mine").unwrap();
+        assert!(!portfolio.history_lost);
+        let folder = portfolios.folder_of(portfolio.id);
+        if is_damaged {
+            fs::write(folder.join(values_file(3)), "no Parquet").unwrap();
+        }
+        let request = PageRequest::default();
+        assert!(portfolios.page(&portfolio, request).unwrap().is_none());
+        let waiting = portfolios.get(account, "mine").unwrap();
+        let answer = waiting.answer();
+        assert_eq!(
+            (&answer["status"], &answer["history_lost"]),
+            (&json!("waiting"), &json!(true))
+        );
+        assert!(answer.get("model").is_none(), "{answer}");
+        assert_eq!(
+            (waiting.valuation, waiting.notify_from, waiting.origin.dvf),
+            (0, None, None)
+        );
+        assert!(portfolios.page(&waiting, request).unwrap().is_some());
+        let kept = fs::read(folder.join(LOST)).unwrap();
+        assert_eq!(kept.starts_with(b"no Parquet"), is_damaged);
+        // A reader that is late changes nothing, and homes that are stored again have a new history.
+        assert!(portfolios.page(&portfolio, request).unwrap().is_none());
+        assert_eq!(portfolios.get(account, "mine").unwrap(), waiting);
+        put(&portfolios, account, file).unwrap();
+        assert!(!portfolios.get(account, "mine").unwrap().history_lost);
+    }
 }
 
 #[test]

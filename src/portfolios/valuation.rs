@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::homes::HomeCells;
+use crate::recent::{NEAR_MAX, RecentSales};
 use crate::state::ValuedHome;
 use toise_contract::Fault;
+use toise_estimate::comparables::REACH_M;
 use toise_estimate::valuer::Valuer;
 use toise_estimate::{Detail, EstimateWarning, Home, HomeClass};
 use toise_geocode::Geocoder;
@@ -46,6 +48,8 @@ pub(super) struct Wanted {
 pub(super) struct Valuation {
     pub wanted: Wanted,
     pub valuer: Arc<Valuer>,
+    /// Sales that the model does not know.
+    pub recent: Arc<RecentSales>,
     pub geocoder: Arc<Geocoder>,
     pub open_data: OpenData,
     pub today: NaiveDate,
@@ -93,7 +97,7 @@ impl Valuation {
         }
         Ok(match former {
             Some(former) => {
-                let known_through = self.known_through.as_deref().filter(|_| self.wanted.value);
+                let known_through = self.known_through.as_deref();
                 state.follow(former, self.moved_percent, known_through, self.now_ms)
             }
             None => {
@@ -136,6 +140,7 @@ impl Valuation {
             Some(former) => keep_value(former, state),
             None => self.estimate(home, state),
         }
+        self.add_recent(home, former, state);
         match former.filter(|_| !self.wanted.diagnostic) {
             Some(former) => {
                 state.dpe_id.clone_from(&former.dpe_id);
@@ -190,6 +195,10 @@ impl Valuation {
         state.warning = estimate
             .warning
             .map(|warning| EstimateWarning::as_str(warning).to_owned());
+        // A sale within this distance would be one of the comparables.
+        let farthest = estimate.comparables.get(DETAIL.comparables - 1);
+        let reach_m = farthest.map_or(f64::from(REACH_M), |sale| sale.distance_m);
+        state.comparable_reach_m = Some(reach_m.ceil() as i64);
         let latest = estimate.comparables.iter().max_by_key(|sale| sale.date);
         if let Some(sale) = latest {
             state.comparable_id = Some(sale.id.clone());
@@ -197,6 +206,31 @@ impl Valuation {
             state.comparable_price = Some(sale.price.round() as i64);
             state.comparable_distance_m = Some(sale.distance_m.round() as i64);
         }
+    }
+
+    /// Makes a sale that the model does not know the latest comparable: the latest one that was not reported, if any.
+    fn add_recent(&self, home: &Home, former: Option<&ValuedHome>, state: &mut ValuedHome) {
+        let near = match state.comparable_reach_m {
+            Some(reach_m) => self.recent.near(home, reach_m as f64),
+            None => Vec::new(),
+        };
+        let unreported = near
+            .iter()
+            .find(|sale| !former.is_some_and(|former| former.has_known(&sale.id)));
+        if let Some(sale) = unreported.or(near.first()) {
+            state.comparable_id = Some(sale.id.clone());
+            state.comparable_date = Some(sale.date.to_string());
+            state.comparable_price = Some(sale.price.round() as i64);
+            state.comparable_distance_m = Some(sale.distance_m.round() as i64);
+        }
+        let mut known: Vec<&str> = near.iter().map(|sale| sale.id.as_str()).collect();
+        let before = former.into_iter().flat_map(ValuedHome::known);
+        for id in before {
+            if known.len() < NEAR_MAX && !known.contains(&id) {
+                known.push(id);
+            }
+        }
+        state.known_comparables = (!known.is_empty()).then(|| known.join(","));
     }
 
     /// Returns the record that a home most probably has, unless two are equally likely.
@@ -233,6 +267,7 @@ fn keep_value(former: &ValuedHome, state: &mut ValuedHome) {
     state.comparable_date.clone_from(&former.comparable_date);
     state.comparable_price = former.comparable_price;
     state.comparable_distance_m = former.comparable_distance_m;
+    state.comparable_reach_m = former.comparable_reach_m;
 }
 
 /// Returns the request for the diagnostic or the sale of a home: near it, of its class and of its surface.

@@ -5,13 +5,14 @@
 //! yet. The progress of notifications is recorded together with them.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use chrono::NaiveDate;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
@@ -19,15 +20,16 @@ use crate::checksum::remove_portfolio;
 use crate::error::{Error, Result};
 use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
+use crate::read::{next_values, open, open_values};
+use crate::recent::RecentSales;
 use crate::record::{self, FinishedValuation, Origin, Portfolio};
 use crate::registry::Portfolios;
-use crate::state::{self, ValuedHome, from_batch, to_batch};
+use crate::state::{self, ValuedHome, to_batch};
 use crate::valuation::{Valuation, Wanted, kept};
 use toise_accounts::ledger::{LedgerEntry, NO_KEY};
 use toise_accounts::prices::{Consumption, Prices};
 use toise_alerts::portfolio as receivers;
 use toise_base::formula::Formulas;
-use toise_base::missing::optional;
 use toise_base::supervise::Supervisor;
 use toise_engine::{Engine, priority};
 use toise_estimate::live::LiveModel;
@@ -95,6 +97,7 @@ impl Portfolios {
             context,
             pool,
             current: None,
+            recent: None,
             failed: HashMap::new(),
             unread: HashSet::new(),
             is_busy: false,
@@ -110,6 +113,8 @@ struct PortfolioLoop {
     open_data: OpenData,
     pool: ThreadPool,
     current: Option<OpenValuation>,
+    /// Sales that the model does not know, with the last day that it knows and the version of the table.
+    recent: Option<(Option<String>, Option<u64>, Arc<RecentSales>)>,
     /// Portfolios that could not be valued, with the model and tables of the attempt.
     failed: HashMap<Uuid, Origin>,
     /// Portfolios whose changes could not be read.
@@ -138,6 +143,7 @@ impl LeaderTask for PortfolioLoop {
 
     fn step_back(&mut self) {
         self.current = None;
+        self.recent = None;
         self.failed.clear();
         self.unread.clear();
         self.is_busy = false;
@@ -198,9 +204,11 @@ impl PortfolioLoop {
                 && self.failed.get(&portfolio.id) != Some(&origin)
         };
         let Some(portfolio) = portfolios.iter().find(is_due) else {
+            self.recent = None;
             return Ok(());
         };
         self.is_busy = true;
+        let recent = self.recent_sales(&origin)?;
         let was = &portfolio.origin;
         let valuation = Valuation {
             wanted: Wanted {
@@ -209,6 +217,7 @@ impl PortfolioLoop {
                 diagnostic: was.dpe != origin.dpe,
             },
             valuer,
+            recent,
             geocoder: self.context.addresses.geocoder(),
             open_data: self.open_data.clone(),
             today: self.portfolios.clock.now().date_naive(),
@@ -224,8 +233,34 @@ impl PortfolioLoop {
         Ok(())
     }
 
-    /// Leaves a portfolio unchanged until the portfolio, the model or a table changes, or until the next upkeep.
-    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
+    /// Returns the sales that the model does not know. They are read once while portfolios are valued from one origin.
+    fn recent_sales(&mut self, origin: &Origin) -> Result<Arc<RecentSales>> {
+        if let Some((through, version, sales)) = &self.recent
+            && (through, version) == (&origin.data_through, &origin.dvf)
+        {
+            return Ok(Arc::clone(sales));
+        }
+        let through = origin.data_through.as_deref();
+        let through = through.and_then(|day| day.parse::<NaiveDate>().ok());
+        let read = |after| RecentSales::read(&self.context.engine, after);
+        let sales = self
+            .pool
+            .install(|| through.map_or_else(|| Ok(RecentSales::default()), read))?;
+        let sales = Arc::new(sales);
+        let through = origin.data_through.clone();
+        self.recent = Some((through, origin.dvf, Arc::clone(&sales)));
+        Ok(sales)
+    }
+
+    /// Sets aside the values of a portfolio if they are damaged. Otherwise leaves the portfolio unchanged until it, the
+    /// model or a table changes, or until the next upkeep.
+    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, mut error: Error) -> Result<()> {
+        if matches!(error, Error::DamagedValues(_)) {
+            match self.portfolios.set_aside(portfolio, &error) {
+                Ok(()) => return Ok(()),
+                Err(failed) => error = failed,
+            }
+        }
         if let Error::Store(error) = error {
             return Err(error.into());
         }
@@ -251,7 +286,9 @@ impl PortfolioLoop {
         }
         let now = self.portfolios.clock.now();
         let consumption = Consumption::EstimatePropertyLite;
-        let charge = (valued > 0).then(|| LedgerEntry {
+        // Values that were set aside were charged when the same model made them.
+        let was_charged = portfolio.valuation == 0 && portfolio.origin.model == origin.model;
+        let charge = (valued > 0 && !was_charged).then(|| LedgerEntry {
             request_id: Uuid::now_v7(),
             account_id: portfolio.account,
             key_id: NO_KEY,
@@ -298,6 +335,10 @@ impl PortfolioLoop {
                 Err(error @ Error::Store(_)) => return Err(error),
                 // The other portfolios do not wait for a file that cannot be read.
                 Err(error) => {
+                    let is_damaged = matches!(error, Error::DamagedValues(_));
+                    if is_damaged && self.portfolios.set_aside(portfolio, &error).is_ok() {
+                        return Ok(true);
+                    }
                     tracing::error!(portfolio = %portfolio.id, %error, "cannot notify of the changes of a portfolio");
                     self.unread.insert(portfolio.id);
                 }
@@ -318,17 +359,9 @@ impl PortfolioLoop {
         if waiting >= WAITING_MAX {
             return Ok(false);
         }
-        let path = self
-            .portfolios
-            .folder_of(portfolio.id)
-            .join(values_file(portfolio.valuation));
-        let homes = match open(&path, NOTIFIED_ROWS, first)? {
-            Some(mut rows) => match rows.next() {
-                Some(batch) => from_batch(&batch?)?,
-                None => Vec::new(),
-            },
-            None => Vec::new(),
-        };
+        let folder = self.portfolios.folder_of(portfolio.id);
+        let mut rows = open_values(&folder, portfolio.valuation, NOTIFIED_ROWS, first)?;
+        let homes = next_values(&mut rows)?.unwrap_or_default();
         let mut documents = Vec::new();
         for home in homes.iter().filter(|home| home.notifies) {
             documents.push((
@@ -397,7 +430,7 @@ impl OpenValuation {
         let homes = homes.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
         let former = match portfolio.valuation {
             0 => None,
-            number => open(&folder.join(values_file(number)), BLOCK_ROWS, 0)?,
+            number => Some(open_values(folder, number, BLOCK_ROWS, 0)?),
         };
         if former.is_none() {
             valuation.wanted = Wanted {
@@ -427,9 +460,8 @@ impl OpenValuation {
         let former = match &mut self.former {
             None => None,
             Some(former) => {
-                let batch = former.next().transpose()?;
-                let missing = || io::Error::from(ErrorKind::UnexpectedEof);
-                Some(from_batch(&batch.ok_or_else(missing)?)?)
+                let too_few = || Error::DamagedValues("it has too few homes".into());
+                Some(next_values(former)?.ok_or_else(too_few)?)
             }
         };
         let valuation = &self.valuation;
@@ -445,17 +477,6 @@ impl OpenValuation {
         self.output.write(&to_batch(&homes)?)?;
         Ok(true)
     }
-}
-
-/// Opens a Parquet file from a row on; `None` if it does not exist.
-fn open(path: &Path, batch_rows: usize, first: u64) -> Result<Option<ParquetRecordBatchReader>> {
-    let Some(file) = optional(File::open(path))? else {
-        return Ok(None);
-    };
-    let rows = ParquetRecordBatchReaderBuilder::try_new(file)?
-        .with_batch_size(batch_rows)
-        .with_offset(usize::try_from(first).unwrap_or(usize::MAX));
-    Ok(Some(rows.build()?))
 }
 
 /// Returns the identifier of a home in the outbox, which keeps its notifications in order.

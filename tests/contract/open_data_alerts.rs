@@ -1,11 +1,16 @@
 //! Alerts on sales and diagnostics through the socket: they live like alerts on listings.
 
+use std::time::{Duration, Instant};
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use toise::lake::{Lake, id_index};
+use toise::opendata::Dataset;
 use uuid::Uuid;
 
 use super::alerts::{CREATED, read, service};
 use crate::support::alerts::with;
+use crate::support::rows;
 use crate::support::{ROWS, error_of};
 
 const ROOTS: [(&str, &str, &str); 2] = [
@@ -150,4 +155,67 @@ async fn a_fault_in_an_alert_on_open_data_is_reported_with_its_path() {
             "{told}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_history_without_removed_records_has_full_pages() {
+    let service = service().await;
+    let (root, column, value) = ROOTS[0];
+    let sent = body(json!({ column: value }));
+    service.data(Method::PUT, root, &sent).await;
+    let alert = service.stored("SELECT alert FROM alerts")[0];
+    let stored: Vec<rows::Record> = (0..10)
+        .map(|nth| serde_json::from_value(json!({"id": format!("sale{nth}")})).unwrap())
+        .collect();
+    let lake = Lake::open(service.folder()).unwrap();
+    rows::import(&lake, Dataset::Dvf, &stored, Vec::new());
+    // Half of the matches are of sales that are not stored, the latest four among them.
+    let insert = move |transaction: &rusqlite::Transaction<'_>| {
+        for nth in 0..20_i64 {
+            let is_stored = nth < 16 && nth % 8 < 5;
+            let number = 5 * (nth / 8) + nth % 8;
+            let id = if is_stored {
+                format!("sale{number}")
+            } else {
+                format!("gone{nth}")
+            };
+            let item = Uuid::from_u128(id_index::digest(&id));
+            transaction.execute(
+                "INSERT INTO open_data_matches (item, alert, version, matched_at_ms) VALUES (?1, ?2, 1, ?3)",
+                (item.as_bytes(), alert, nth),
+            )?;
+        }
+        Ok(())
+    };
+    service.store.write(insert).unwrap();
+    let id = service
+        .data(Method::GET, &format!("{root}/all"), &Value::Null)
+        .await[0]["alert_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let started = Instant::now();
+    loop {
+        service.clock.advance_ms(50);
+        let all = read(&service, &format!("{root}/history/{id}?take=100")).await;
+        if all.as_array().unwrap().len() == stored.len() {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(10), "{all}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let mut found = Vec::new();
+    for (skip, count) in [(0, 4), (4, 4), (8, 2), (12, 0)] {
+        service.clock.advance_ms(50);
+        let path = format!("{root}/history/{id}?skip={skip}&take=4");
+        let page = read(&service, &path).await;
+        let page = page.as_array().unwrap();
+        assert_eq!(page.len(), count, "{skip}");
+        found.extend(page.iter().map(|record| record["id"].clone()));
+    }
+    let expected: Vec<Value> = (0..10)
+        .rev()
+        .map(|nth| json!(format!("sale{nth}")))
+        .collect();
+    assert_eq!(found, expected);
 }

@@ -1,6 +1,7 @@
 //! What changes in a stored portfolio after imports and new models: homes are matched again, and the receiver is told of
 //! another diagnostic and of a comparable that was sold.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
@@ -196,50 +197,116 @@ fn latest_sales(open_data: &OpenData, count: usize) -> Vec<(String, NaiveDate)> 
     sales
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_comparable_that_the_former_model_did_not_know_is_told() {
-    let lake = tempfile::tempdir().unwrap();
+/// Imports the same sales into a lake each time.
+fn import_sales(lake: &Path) {
     let request = SynthRequest {
         dataset: Dataset::Dvf,
         items: 2_000,
         seed: 3,
         full_width: false,
     };
-    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
-    let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
-    let sales = latest_sales(&open_data, 150);
-    let until = sales.last().unwrap().1;
-    let folder = tempfile::tempdir().unwrap();
+    generate_into_lake(lake, request, Progress::silent()).unwrap();
+}
+
+/// Saves a model of the sales of a lake in a folder.
+fn train(lake: &Path, until: Option<NaiveDate>, folder: &Path) {
     let common = Common {
-        data: lake.path().to_owned(),
+        data: lake.to_owned(),
         config: None,
         json: true,
     };
-    let train = |until: Option<NaiveDate>| {
-        let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
-        model.save(&folder.path().join(store::FOLDER)).unwrap();
-    };
-    tokio::task::block_in_place(|| train(Some(until)));
+    let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
+    model.save(&folder.join(store::FOLDER)).unwrap();
+}
+
+/// The last day of the sales that the model of the only portfolio knows, such as 20260630.
+fn last_known_day(service: &Service) -> i64 {
+    let day = "SELECT CAST(strftime('%Y%m%d', data_through) AS INTEGER) FROM portfolios";
+    service.stored(day)[0]
+}
+
+/// A portfolio of homes, as a file.
+fn file_of(homes: &[(String, NaiveDate)]) -> String {
+    let homes = homes.iter().enumerate();
+    let rows: String = homes
+        .map(|(nth, (row, _))| format!("h{nth},{row}\n"))
+        .collect();
+    format!("key,type,surface_m2,longitude,latitude\n{rows}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_model() {
+    let lake = tempfile::tempdir().unwrap();
+    import_sales(lake.path());
+    let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
+    let sales = latest_sales(&open_data, 150);
+    let folder = tempfile::tempdir().unwrap();
+    tokio::task::block_in_place(|| train(lake.path(), Some(sales[149].1), folder.path()));
 
     let (service, _runner, models) = start(folder.path()).await;
     let receiver = Receiver::always(Act::Status(200)).await;
     let _dispatcher = delivering(&service);
-    let rows: String = sales
-        .iter()
-        .take(60)
-        .enumerate()
-        .map(|(nth, (row, _))| format!("h{nth},{row}\n"))
-        .collect();
-    let csv = format!("key,type,surface_m2,longitude,latitude\n{rows}");
     // Only a value that doubles is a change.
     let path = format!("mine?movedPercent=100&webhookUrl={}", receiver.url());
-    stored(&service, &path, "text/csv", csv).await;
+    stored(&service, &path, "text/csv", file_of(&sales[..60])).await;
     let before = valued(&service, "mine", &Value::Null).await;
-    let known = service
-        .stored("SELECT CAST(strftime('%Y%m%d', data_through) AS INTEGER) FROM portfolios")[0];
+    let known = last_known_day(&service);
 
     service.clock.advance_ms(60_000);
-    tokio::task::block_in_place(|| train(None));
+    tokio::task::block_in_place(|| import_sales(service.folder()));
+    let after_import = until_told(&receiver, 10).await;
+    for home in &after_import {
+        assert_eq!(home["changes"], json!(["comparable"]), "{home}");
+        let sold = home["comparable_date"].as_str().unwrap().replace('-', "");
+        assert!(sold.parse::<i64>().unwrap() > known, "{home}");
+    }
+
+    // The same sales once more.
+    service.clock.advance_ms(60_000);
+    tokio::task::block_in_place(|| import_sales(service.folder()));
+    tokio::time::sleep(A_LOOK).await;
+    assert_eq!(told(&receiver).len(), after_import.len());
+
+    service.clock.advance_ms(60_000);
+    tokio::task::block_in_place(|| train(lake.path(), None, folder.path()));
+    models.reload_if_changed();
+    valued(&service, "mine", &before["model"]).await;
+    tokio::time::sleep(A_LOOK).await;
+    let told = told(&receiver);
+    let with_comparable = told.iter().filter(|home| {
+        let changes = home["changes"].as_array().unwrap();
+        changes.contains(&json!("comparable"))
+    });
+    let mut pairs: Vec<String> = with_comparable
+        .map(|home| format!("{} {}", home["key"], home["comparable_id"]))
+        .collect();
+    let count = pairs.len();
+    pairs.sort();
+    pairs.dedup();
+    assert_eq!(pairs.len(), count, "{pairs:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparable_that_the_former_model_did_not_know_is_told() {
+    let lake = tempfile::tempdir().unwrap();
+    import_sales(lake.path());
+    let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
+    let sales = latest_sales(&open_data, 150);
+    let until = sales.last().unwrap().1;
+    let folder = tempfile::tempdir().unwrap();
+    tokio::task::block_in_place(|| train(lake.path(), Some(until), folder.path()));
+
+    let (service, _runner, models) = start(folder.path()).await;
+    let receiver = Receiver::always(Act::Status(200)).await;
+    let _dispatcher = delivering(&service);
+    // Only a value that doubles is a change.
+    let path = format!("mine?movedPercent=100&webhookUrl={}", receiver.url());
+    stored(&service, &path, "text/csv", file_of(&sales[..60])).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    let known = last_known_day(&service);
+
+    service.clock.advance_ms(60_000);
+    tokio::task::block_in_place(|| train(lake.path(), None, folder.path()));
     models.reload_if_changed();
     let after = valued(&service, "mine", &before["model"]).await;
     let mut expected = Vec::new();
@@ -273,4 +340,42 @@ async fn a_comparable_that_the_former_model_did_not_know_is_told() {
     told.sort_by_key(|home| home["key"].as_str().map(str::to_owned));
     expected.sort_by_key(|home| home["key"].as_str().map(str::to_owned));
     assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn damaged_values_are_set_aside_once_and_the_homes_are_valued_again_without_charge() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let lake = Lake::open(service.folder()).unwrap();
+    let [longitude, latitude] = IN_PARIS;
+    let csv =
+        format!("key,type,surface_m2,longitude,latitude\nnear,flat,50,{longitude},{latitude}\n");
+    stored(&service, "mine", "text/csv", csv).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    assert!(before.get("history_lost").is_none(), "{before}");
+    let entries = std::fs::read_dir(service.folder().join("portfolios")).unwrap();
+    let homes = entries
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    std::fs::write(homes.join("values-1.parquet"), "no Parquet").unwrap();
+
+    let made = diagnostic("D", "2024-03-01", IN_PARIS);
+    rows::import(&lake, Dataset::Dpe, &[made], Vec::new());
+    let after = first_home(&service, "mine", |home| home["dpe_class"] == "D").await;
+    assert_eq!(
+        (&after["status"], &after["history_lost"]),
+        (&json!("valued"), &json!(true))
+    );
+    let home = &after["homes"][0];
+    assert_eq!(home["price"], before["homes"][0]["price"]);
+    assert!(home.get("changes").is_none(), "{home}");
+    assert_eq!(
+        std::fs::read(homes.join("values.damaged")).unwrap(),
+        b"no Parquet"
+    );
+    assert_eq!(
+        service.stored("SELECT count(*), sum(credits) FROM ledger"),
+        [1, 1]
+    );
 }

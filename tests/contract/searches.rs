@@ -137,7 +137,7 @@ async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
             .pointer("/location/locationCoordinate/location")
             .is_some()
     };
-    let mut compared = 0;
+    let (mut compared, mut eastern) = (0, 0);
     for model in records.iter().filter(placed).take(60) {
         let mut expected: Vec<(f64, &str)> = records
             .iter()
@@ -161,8 +161,30 @@ async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
             .collect();
         assert_eq!(found, ids, "{body}");
         compared += found.len();
+        // In an area, here east of the property.
+        let [longitude, latitude] = [0_usize, 1].map(|axis| {
+            let place = &model["location"]["locationCoordinate"]["location"];
+            place[axis].as_f64().unwrap()
+        });
+        let east = json!([[
+            [longitude, latitude - 1.0],
+            [longitude + 1.0, latitude - 1.0],
+            [longitude + 1.0, latitude + 1.0],
+            [longitude, latitude + 1.0],
+            [longitude, latitude - 1.0]
+        ]]);
+        let area = json!({"type": "Polygon", "coordinates": east});
+        let mut within = body;
+        within["filterProperty"] =
+            json!({"location": [{"locationCoordinate": {"location": {"area": area}}}]});
+        let found = asked(&service, "/v2/protected/properties/similars", &within).await;
+        for record in found.as_array().unwrap() {
+            let place = &record["location"]["locationCoordinate"]["location"];
+            assert!(place[0].as_f64().unwrap() >= longitude, "{record}");
+            eastern += 1;
+        }
     }
-    assert!(compared > 0);
+    assert!(compared > 0 && eastern > 0);
     let nobody = json!({"flxId": uuid::Uuid::now_v7(), "similarityStrategy": "SEARCH", "size": 3});
     let response = service.post("/v2/protected/properties/similars", nobody.to_string());
     assert_eq!(error_of(response.await).await.0, 404);

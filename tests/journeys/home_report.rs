@@ -38,16 +38,23 @@ fn prepare(data: &Path, folder: &Path) {
     );
     run(data, &["import", "dvf", &write("sales.csv", sales)]);
     run(data, &["train"]);
-    let far = lon + 0.002;
+    let (far, farther) = (lon + 0.002, lon + 0.004);
     let addresses = format!(
         "id;numero;rep;nom_voie;code_postal;code_insee;nom_commune;lon;lat;cad_parcelles\n\
          75111_0100_00012;12;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{lon};{lat};{PARCEL}\n\
-         75111_0100_00080;80;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{far};{lat};\n"
+         75111_0100_00080;80;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{far};{lat};\n\
+         75111_0100_00016;16;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{farther};{lat};\n"
     );
     run(
         data,
         &["import", "ban", &write("adresses-75.csv", addresses)],
     );
+    let register = format!(
+        "rnb_id;point;shape;status;ext_ids;addresses;plots;validated_by\n\
+         8XBEW7VVWG47;POINT({lon} {lat});;constructed;[];\"[{{\"\"cle_interop_ban\"\": \"\"75111_0100_00012\"\"}}, \
+         {{\"\"cle_interop_ban\"\": \"\"75111_0100_00016\"\"}}]\";;[]\n"
+    );
+    run(data, &["import", "rnb", &write("RNB_75.csv", register)]);
     let diagnostics = write("dpe.csv", DIAGNOSTICS.to_owned());
     run(data, &["import", "dpe", &diagnostics, "--allow-partial"]);
     let (west, east, south, north) = (lon - 0.01, lon + 0.01, lat - 0.01, lat + 0.01);
@@ -135,6 +142,12 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
         .map(|one| one["dataset"].as_str().unwrap())
         .collect();
     assert_eq!(datasets, ["sales", "diagnostics", "addresses", "flood"]);
+
+    // No diagnostic is at this address, but the register has the building there.
+    let mut entrance = home;
+    entrance[0].1 = "16 Rue des Ateliers Inventés 75011 Paris";
+    let answer = get(&entrance).await.json::<Value>().await.unwrap();
+    assert_eq!(answer["data"]["diagnostics"]["total"], 3, "{answer}");
 
     // The value is that of the endpoint of estimates, and its parts sum to it.
     let [lon, lat] = IN_PARIS;

@@ -28,11 +28,13 @@ source_position;source_nom_voie;certification_commune;cad_parcelles\n\
 85001_0100_00005;;5;;Rue du Port;85460;85001;L'Aiguillon-la-Presqu'île;;;;;-1.3201;46.3301;entrée;;;;;commune;commune;1;85001307AB0012\n\
 85001_0100_00007;;7;;Rue du Port;85460;85001;L'Aiguillon-la-Presqu'île;;;;;-1.3105;46.3405;entrée;;;;;commune;commune;1;85001000CD0002|85001000CD0003\n";
 
-const DIAGNOSTICS: &str = "numero_dpe,date_etablissement_dpe,etiquette_dpe,code_departement_ban,code_insee_ban,identifiant_ban,id_rnb\n\
-A,2022-06-01,F,85,85001,85001_0100_00005,8XBEW7VVWG47\n\
-B,2024-01-01,C,85,85001,85001_0100_00005,8XBEW7VVWG47\n\
-C,2022-01-01,D,85,85001,85001_0100_00007,8XBEW7VVWG48\n\
-D,2023-02-10,E,85,85001,85001_0100_00005,\n";
+const DIAGNOSTICS: &str = "numero_dpe,date_etablissement_dpe,etiquette_dpe,code_departement_ban,code_insee_ban,identifiant_ban,id_rnb,_geopoint\n\
+A,2022-06-01,F,85,85001,85001_0100_00005,8XBEW7VVWG47,\n\
+B,2024-01-01,C,85,85001,85001_0100_00005,8XBEW7VVWG47,\n\
+C,2022-01-01,D,85,85001,85001_0100_00007,8XBEW7VVWG48,\n\
+D,2023-02-10,E,85,85001,85001_0100_00005,,\n\
+E,2023-06-01,B,85,85001,85001_0100_00009,,\"46.3301,-1.3200\"\n\
+F,2023-07-01,B,85,85001,85001_0100,,\"46.3301,-1.3200\"\n";
 
 /// The register: a house and its garage, which have one address.
 const REGISTER: &str = r#"rnb_id;point;shape;status;ext_ids;addresses;plots;validated_by
@@ -258,10 +260,14 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
             ["2023-02-10", "SALE", "PARCEL", "2023-2"],
             ["2023-02-10", "DIAGNOSTIC", "ADDRESS", "D"],
             ["2023-03-01", "SALE", "PARCEL", "2023-3"],
+            ["2023-06-01", "DIAGNOSTIC", "POSITION", "E"],
             ["2024-01-01", "DIAGNOSTIC", "BUILDING", "B"],
         ]
     );
     assert_eq!(of_house["events"][3]["score"], 0.67);
+    // The house is nearer than its garage; the position of a street attaches nothing.
+    let score = of_house["events"][5]["score"].as_f64().unwrap();
+    assert!((0.5..0.7).contains(&score), "{score}");
     assert!(of_house["events"][1].get("score").is_none());
     let registered = &of_house["buildings"][0];
     assert_eq!(registered["parcel_ids"], json!([PARCEL]));

@@ -40,6 +40,7 @@ def test_properties_are_read_by_every_door(client):
     unknown = "00000000-0000-7000-8000-000000000000"
     assert [found["flxId"] for found in client.properties.get_many([unknown, one["flxId"]])] == [one["flxId"]]
     assert all(similar["flxId"] != one["flxId"] for similar in client.properties.similar(one["flxId"], 3))
+    assert client.properties.similar(one["flxId"], 3, filter={"type": ["CLASS_HOUSE"]}) == []
     with pytest.raises(errors.NotFound):
         client.properties.get(unknown)
     assert client.properties.count({"type": ["CLASS_FLAT"]}) > 0

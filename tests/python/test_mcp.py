@@ -29,6 +29,8 @@ TOOLS = [
     "estimate",
     "estimate_rent",
     "home_report",
+    "parcel_history",
+    "building_history",
     "geocode",
     "search_sales",
     "search_diagnostics",

@@ -39,6 +39,6 @@ const shownOf = ({ kind, record }) => (kind === "ADVERT" ? { ...record, title: r
 /** When a property or advert was first seen, and why a record that does not name the place is there. */
 const noteOn = ({ kind, date, link, score }) => [
   kind === "PROPERTY" || kind === "ADVERT" ? `${word(`${kind.toLowerCase()}.seen`)} ${day(date)}` : "",
-  link === "ADDRESS" || link === "FORMER_PARCEL" ? word(`link.${link}`) : "",
+  ["ADDRESS", "POSITION", "FORMER_PARCEL"].includes(link) ? word(`link.${link}`) : "",
   score === undefined ? "" : word("placeScore", { percent: number(100 * score) }),
 ].filter(Boolean).join(" · ");

@@ -53,7 +53,8 @@ pub(super) fn history() -> Value {
         "kind": {"type": "string", "enum": EventKind::NAMES, "description": "Kind of the record"},
         "link": {"type": "string", "enum": Link::NAMES,
             "description": "Why the record belongs to the place: it names the parcel (of the building), a parcel that \
-                this one was made from, or the building (on the parcel), or an address links it"},
+                this one was made from, or the building (on the parcel), or an address or the position of a diagnostic \
+                links it"},
         "score?": {"type": "number", "minimum": 0, "maximum": 1,
             "description": "For a diagnostic that names no building: how likely it is of this one"},
         "record": {"anyOf": records,

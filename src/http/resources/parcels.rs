@@ -25,6 +25,7 @@ use toise_estimate::model::days;
 use toise_opendata::history::{Event, EventKind, History, LINKS_MAX, Link, Place};
 use toise_opendata::request::history::PAGE;
 use toise_opendata::request::parse_history;
+use toise_opendata::rnb::REACH_M;
 use toise_service::App;
 use toise_service::error::ApiError;
 
@@ -63,7 +64,8 @@ pub const ENDPOINTS: &[Endpoint] = &[
             .with_description(format!(
                 "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
                  register of buildings was imported, its parcels are those of the register, and diagnostics that name \
-                 no building are those of the largest building at their address, with a score. Otherwise its parcels \
+                 no building are those of the largest building at their address or, if the register has none there, of \
+                 the most likely one at most {REACH_M} m from their position, with a score. Otherwise its parcels \
                  are those on which the addresses of its diagnostics are. A sale may belong to another building on the \
                  same parcel. If the key may search properties, the first sightings of at most {LISTED_MAX} properties \
                  whose adverts name an address of the building, and of these adverts. At most {LINKS_MAX} addresses \

@@ -157,16 +157,18 @@ async fn count(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 /// `POST /v2/protected/properties/similars`: the properties most similar to a given one.
 async fn similars(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {
-        let request = parse_similars(&read_json(body)?)?;
+        let mut request = parse_similars(&read_json(body)?)?;
+        layers::resolve(app, &mut request.filter)?;
         let listings = app.data.properties.listings();
         let record = listings
             .property(FlxId(request.flx_id))?
             .ok_or(ApiError::NotFound("property"))?;
         let property: Property = serde_json::from_slice(&record).map_err(ApiError::internal)?;
+        let (filter, size) = (request.filter, request.size);
         let found = app
             .data
             .properties
-            .similar(&property, request.size, interrupt)?;
+            .similar(&property, filter, size, interrupt)?;
         Ok(list(&listings.properties_by_key(&found)?))
     })
     .await

@@ -179,19 +179,20 @@ impl CandidateColumns {
 }
 
 impl Projection {
-    /// Returns the record keys of the properties most similar to one, itself excluded, nearest first; ties are
-    /// ordered by identifier. CPU work on the calling thread and its rayon pool.
+    /// Returns the record keys of the properties most similar to one that satisfy a filter, itself excluded, nearest
+    /// first; ties are ordered by identifier. CPU work on the calling thread and its rayon pool.
     ///
     /// # Errors
     /// A column cannot be read, or the query is cancelled.
     pub fn similar(
         &self,
         property: &Property,
+        mut filter: Filter,
         size: usize,
         interrupt: &Interrupt,
     ) -> Result<Vec<RecordKey>> {
         let model = ComparedFigures::from_property(property);
-        let filter = around(property, &model);
+        filter.extend(around(property, &model));
         let predicate = Predicate::compile(properties(), &filter).map_err(Error::from)?;
         let columns = CandidateColumns::new()?;
         // One more than wanted, because the property itself is among the results.

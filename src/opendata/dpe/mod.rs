@@ -13,6 +13,8 @@ use toise_lake::schema::{Column, ColumnKind, TableSchema, columns_of};
 
 /// Column with the building, by its identifier in the national register of buildings (RNB).
 pub const BUILDING: &str = "id_rnb";
+/// Column with the address, by its identifier in the national address base (BAN).
+pub const ADDRESS: &str = "identifiant_ban";
 
 /// Values of `type_batiment`.
 pub const BUILDING_TYPES: [&str; 3] = ["appartement", "maison", "immeuble"];

@@ -3,7 +3,7 @@
 //! About half of the diagnostics name their building. Any other diagnostic belongs to the building at its address; if
 //! the register gives that address to several buildings, such as a house and its garage, to the largest one. The score
 //! is that building's share of their total ground surface: 1 if it is the only one, 0.9 for a house of 90 m² next to a
-//! garage of 10 m².
+//! garage of 10 m². Diagnostics at other addresses are linked by position (`near`).
 
 use std::collections::BTreeMap;
 
@@ -50,12 +50,14 @@ pub struct BuildingPosition {
 }
 
 impl RegisteredBuilding {
-    fn is_present(&self) -> bool {
+    /// Returns whether the building stands, as far as the register knows.
+    pub(super) fn is_present(&self) -> bool {
         let status = self.status.as_deref();
         status.is_none_or(|status| !ABSENT.contains(&status))
     }
 
-    fn weight(&self) -> f64 {
+    /// Returns the ground surface, square metres.
+    pub(super) fn weight(&self) -> f64 {
         self.ground_m2.unwrap_or(UNKNOWN_GROUND_M2)
     }
 }
@@ -89,6 +91,19 @@ pub fn addresses_won(
 }
 
 impl OpenData {
+    /// Returns the identifier of the building that the diagnostics at an address without a building of their own are
+    /// attached to; `None` if the register has none there.
+    ///
+    /// # Errors
+    /// The table cannot be read, or the engine was opened without it.
+    pub fn building_at(&self, address: &str) -> Result<Option<String>, Error> {
+        let there = self.buildings(ADDRESSES, &[address.to_owned()], usize::MAX)?;
+        let mut present = there.iter().filter(|building| building.is_present());
+        let largest =
+            present.find(|building| addresses_won(building, &there).contains_key(address));
+        Ok(largest.map(|building| building.id_rnb.clone()))
+    }
+
     /// Returns the buildings whose column `by` (an identifier or a list of them) has one of `ids`, in the order of their
     /// identifiers, at most `most`.
     ///
@@ -103,9 +118,20 @@ impl OpenData {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
+        self.buildings_where(Clause::new(by, ClauseTest::OneOf(ids.to_vec())), most)
+    }
+
+    /// Returns the buildings that satisfy a clause, in the order of their identifiers, at most `most`.
+    ///
+    /// # Errors
+    /// The table cannot be read, or the engine was opened without it.
+    pub(super) fn buildings_where(
+        &self,
+        clause: Clause,
+        most: usize,
+    ) -> Result<Vec<RegisteredBuilding>, Error> {
         let schema = schema();
         let view = self.engine().view(schema)?;
-        let clause = Clause::new(by, ClauseTest::OneOf(ids.to_vec()));
         let predicate = Predicate::compile(schema, &vec![clause])?;
         let mut columns = Vec::new();
         for name in [ID, STATUS, "lat", "lon", GROUND, ADDRESSES, PARCELS] {

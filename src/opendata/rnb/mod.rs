@@ -3,7 +3,10 @@
 
 pub mod columns;
 pub mod links;
+mod near;
 pub mod record;
+
+pub use near::REACH_M;
 
 use std::sync::LazyLock;
 

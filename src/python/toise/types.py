@@ -1115,9 +1115,9 @@ class PlaceHistoryEventsItem(TypedDict):
     """
     kind: Literal["SALE", "DIAGNOSTIC", "PROPERTY", "ADVERT"]
     """Kind of the record."""
-    link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS"]
+    link: Literal["PARCEL", "FORMER_PARCEL", "BUILDING", "ADDRESS", "POSITION"]
     """Why the record belongs to the place: it names the parcel (of the building), a parcel that this one was made from,
-    or the building (on the parcel), or an address links it.
+    or the building (on the parcel), or an address or the position of a diagnostic links it.
     """
     score: NotRequired[float]
     """For a diagnostic that names no building: how likely it is of this one."""
@@ -4019,6 +4019,8 @@ class SimilarPropertiesPayload(TypedDict):
     similarityStrategy: SimilarPropertiesRequestSimilarityStrategyEnum
     size: int
     """Maximum number of properties."""
+    filterProperty: NotRequired[FilterProperty]
+    """Conditions that they must meet, such as an area."""
 
 
 ManyPropertiesPayload: TypeAlias = "ManyPropertiesPayloadObject | list[FlxId]"
@@ -5604,6 +5606,8 @@ class PortfoliosListAnswerDataItem(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5629,6 +5633,8 @@ class PortfoliosGetAnswerData(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5727,7 +5733,7 @@ class PortfoliosGetAnswerDataHomesItem(TypedDict):
     sale_price: NotRequired[int]
     """Price of the sale, EUR."""
     comparable_id: NotRequired[str]
-    """Identifier of the latest of its five comparables."""
+    """Identifier of the latest of its five comparables, or of a later sale as near."""
     comparable_date: NotRequired[str]
     """Day on which it was sold."""
     comparable_price: NotRequired[int]
@@ -5753,6 +5759,8 @@ class PortfoliosPutAnswerData(TypedDict):
     """Number of homes."""
     status: Literal["waiting", "valued"]
     """Whether it was valued already."""
+    history_lost: NotRequired[bool]
+    """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float

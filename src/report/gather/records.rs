@@ -13,7 +13,7 @@ use crate::model::{
 };
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_estimate::Estimate;
-use toise_opendata::dpe::BUILDING;
+use toise_opendata::dpe::{ADDRESS, BUILDING};
 use toise_opendata::dvf::place::{PARCELS, parcel_today};
 use toise_opendata::{Dataset, DatasetSearchRequest, OpenData, SearchAnswer};
 
@@ -23,8 +23,6 @@ const DIAGNOSTICS_COUNTED: usize = 100;
 const DIAGNOSTICS_LISTED: usize = 5;
 /// Sales of the parcels listed.
 const PARCEL_SALES: usize = 6;
-/// Column with the address of a diagnostic.
-const ADDRESS_OF_DIAGNOSTIC: &str = "identifiant_ban";
 
 /// A sale, as the table stores it.
 #[derive(Deserialize)]
@@ -82,7 +80,8 @@ pub(super) fn comparables(
     Ok(sales)
 }
 
-/// Returns the diagnostics of an address and of its building.
+/// Returns the diagnostics of an address and of its building: the one that most of them name, else the one that the
+/// register has at the address.
 pub(super) fn diagnostics(
     open_data: &OpenData,
     address: Option<&HomeAddress>,
@@ -90,7 +89,7 @@ pub(super) fn diagnostics(
     let Some(address) = address else {
         return Ok(BuildingDiagnostics::default());
     };
-    let at_address = one_of(ADDRESS_OF_DIAGNOSTIC, vec![address.id.clone()]);
+    let at_address = one_of(ADDRESS, vec![address.id.clone()]);
     let filter = vec![at_address.clone()];
     let found = search(open_data, Dataset::Dpe, filter, DIAGNOSTICS_COUNTED)?;
     let records = diagnostics_in(&found)?;
@@ -98,10 +97,14 @@ pub(super) fn diagnostics(
     for building in records.iter().filter_map(|record| record.id_rnb.as_deref()) {
         *buildings.entry(building).or_default() += 1;
     }
-    let building = buildings.into_iter().max_by_key(|(_, count)| *count);
+    let named = buildings.into_iter().max_by_key(|(_, count)| *count);
+    let building = match named {
+        Some((building, _)) => Some(building.to_owned()),
+        None => open_data.building_at(&address.id)?,
+    };
     let (total, records) = match building {
-        Some((building, _)) => {
-            let of_building = one_of(BUILDING, vec![building.to_owned()]);
+        Some(building) => {
+            let of_building = one_of(BUILDING, vec![building]);
             let filter = Clause::any(vec![vec![at_address], vec![of_building]]);
             let found = search(open_data, Dataset::Dpe, filter, DIAGNOSTICS_COUNTED)?;
             (found.total, diagnostics_in(&found)?)

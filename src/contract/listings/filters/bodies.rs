@@ -124,10 +124,12 @@ impl PropertySearchRequest {
 }
 
 /// A request for properties similar to one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SimilarsRequest {
     /// Identifier of the property.
     pub flx_id: Uuid,
+    /// Conditions that they must meet; none by default.
+    pub filter: Filter,
     /// Maximum number of properties to return.
     pub size: usize,
 }
@@ -195,13 +197,18 @@ pub static ANALYTICS: [Field; 2] = [
 ];
 
 /// The body of a request for similar properties.
-pub static SIMILARS: [Field; 3] = [
+pub static SIMILARS: [Field; 4] = [
     Field::required("flxId", FieldKind::Own(&FLX_ID), ""),
     Field::required("similarityStrategy", FieldKind::Enum(Strategy::TABLE), ""),
     Field::required(
         "size",
         FieldKind::Integer(1, SIMILARS_SIZE_MAX as i64),
         "Maximum number of properties",
+    ),
+    Field::optional(
+        "filterProperty",
+        FieldKind::Own(&WHOLE_FILTER),
+        "Conditions that they must meet, such as an area",
     ),
 ];
 
@@ -314,7 +321,7 @@ pub fn parse_analytics(body: &Value) -> Result<AnalyticsRequest, Fault> {
     })
 }
 
-/// Parses the body of a request for similar properties: `{flxId, similarityStrategy, size}`.
+/// Parses the body of a request for similar properties: `{flxId, similarityStrategy, size, filterProperty?}`.
 ///
 /// # Errors
 /// The first fault in document order.
@@ -322,6 +329,7 @@ pub fn parse_similars(body: &Value) -> Result<SimilarsRequest, Fault> {
     let mut values = fields::read(body, &SIMILARS, JsonPath::Body)?;
     Ok(SimilarsRequest {
         flx_id: values.require("flxId")?,
+        filter: values.take("filterProperty").unwrap_or_default(),
         size: values.require("size")?,
     })
 }

@@ -16,8 +16,9 @@ use crate::input::layers;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
-use toise_alerts::deliveries;
+use toise_alerts::deliveries::{self, PageParams};
 use toise_alerts::dispatch::test_delivery::TestDelivery;
+use toise_alerts::registry::AlertRef;
 use toise_alerts::replay::{ReplayWindow, replay};
 use toise_alerts::request::queries::{
     parse_deliveries, parse_open_data_preview, parse_page, parse_preview, parse_replay,
@@ -105,13 +106,19 @@ pub const OF_DIAGNOSTICS: &[Endpoint] =
     endpoints!("opendata/dpe", Dataset::Dpe, OpendataDpeGetAlertHistory);
 
 /// Returns the records that an alert matched, in their current state. Each is returned once, even if its property was
-/// merged; sales and diagnostics that an import removed are left out.
+/// merged. Sales and diagnostics that an import removed are left out and not counted, so only the last page is short.
 async fn history(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiError> {
     let address = address(call, subject)?;
     let page = parse_page(&pairs(call.query)?)?;
     call.blocking(move |app| {
-        let ids = app.data.alerts.history(address, page.skip, page.take)?;
-        Ok(ApiResponse::json(list(&records(app, subject, &ids)?)))
+        let found = match subject {
+            AlertSubject::Listings(listing) => {
+                let ids = app.data.alerts.history(address, page.skip, page.take)?;
+                records(app, listing, &ids)?
+            }
+            AlertSubject::OpenData(dataset) => open_data_history(app, dataset, address, page)?,
+        };
+        Ok(ApiResponse::json(list(&found)))
     })
     .await
 }
@@ -201,7 +208,7 @@ fn preview_listings(
     let per_day: Vec<Value> = per_day
         .map(|(date, count)| json!({"date": date.to_string(), "count": count}))
         .collect();
-    let records = records(app, listing.into(), &found.items)?;
+    let records = records(app, listing, &found.items)?;
     let (count, per_day) = (found.count(), Value::from(per_day));
     let head = format!(r#"{{"data":{{"count":{count},"per_day":{per_day},"items":["#);
     Ok([head.as_bytes(), &records.join(&b','), b"]}}"]
@@ -235,12 +242,11 @@ fn preview_open_data(
 }
 
 /// Returns records in order, each once: two properties may have been merged since they were found.
-fn records(app: &App, subject: AlertSubject, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
+fn records(app: &App, listing: ListingKind, ids: &[FlxId]) -> Result<Vec<Vec<u8>>, ApiError> {
     let listings = app.data.properties.listings();
-    let found = match subject {
-        AlertSubject::Listings(ListingKind::Property) => listings.properties(ids)?,
-        AlertSubject::Listings(ListingKind::Advert) => listings.adverts(ids)?,
-        AlertSubject::OpenData(dataset) => return open_data_records(app, dataset, ids),
+    let found = match listing {
+        ListingKind::Property => listings.properties(ids)?,
+        ListingKind::Advert => listings.adverts(ids)?,
     };
     let mut records: Vec<Vec<u8>> = found.into_iter().flatten().collect();
     let mut seen = HashSet::with_capacity(records.len());
@@ -248,20 +254,28 @@ fn records(app: &App, subject: AlertSubject, ids: &[FlxId]) -> Result<Vec<Vec<u8
     Ok(records)
 }
 
-/// Returns the records of open data whose identifiers have these digests, in order.
-fn open_data_records(
+/// Returns a page of the records of open data that an alert matched and that are still stored. Each match up to the end
+/// of the page is looked up.
+fn open_data_history(
     app: &App,
     dataset: Dataset,
-    digests: &[FlxId],
+    address: AlertRef,
+    page: PageParams,
 ) -> Result<Vec<Vec<u8>>, ApiError> {
     let view = app.data.properties.engine().view(dataset.schema());
     let view = view.map_err(ApiError::internal)?;
-    let rows = digests.iter().filter_map(|digest| {
-        let row = view.row_of_digest(digest.0.as_u128());
-        row.transpose()
-    });
-    let rows: Result<Vec<RowRef>, toise_lake::Error> = rows.collect();
-    let records = rows.and_then(|rows| view.records(&rows));
+    let (mut skipped, mut rows): (usize, Vec<RowRef>) = (0, Vec::new());
+    let mut looked_up: Result<(), toise_lake::Error> = Ok(());
+    app.data.alerts.visit_history(address, |digest| {
+        match view.row_of_digest(digest.0.as_u128()) {
+            Ok(Some(_)) if skipped < page.skip => skipped += 1,
+            Ok(Some(row)) => rows.push(row),
+            Ok(None) => {}
+            Err(error) => looked_up = Err(error),
+        }
+        looked_up.is_ok() && rows.len() < page.take
+    })?;
+    let records = looked_up.and_then(|()| view.records(&rows));
     let records = records.map_err(|error| ApiError::internal(toise_engine::Error::Lake(error)))?;
     Ok(records.into_iter().map(Vec::from).collect())
 }

@@ -88,7 +88,8 @@ pub(super) fn activate(subject: AlertSubject) -> Operation {
 pub(super) fn history(subject: AlertSubject) -> Operation {
     operation(subject, "History", "The {} that an alert matched")
         .with_description(
-            "In their current state, each once; the latest to be matched for the first time come first",
+            "In their current state, each once; the latest to be matched for the first time come first. Records that an \
+             import removed are left out and not counted: a page with fewer entries than take is the last one",
         )
         .with_query(page_parameters())
         .with_answer(data_list_of(names(subject).record))

@@ -180,9 +180,13 @@ class AsyncProperties(_Listings):
             found += await self._transport.data(request)
         return found
 
-    async def similar(self, flx_id: str, size: int = 10) -> list[types.Property]:
+    async def similar(
+        self, flx_id: str, size: int = 10, *, filter: types.FilterProperty | None = None
+    ) -> list[types.Property]:
         """Returns properties of the same class and offer near a property, the most similar first."""
-        body = {"flxId": flx_id, "similarityStrategy": "SEARCH", "size": size}
+        body: dict[str, Any] = {"flxId": flx_id, "similarityStrategy": "SEARCH", "size": size}
+        if filter is not None:
+            body["filterProperty"] = filter
         request = Request.question(f"{self._root}/similars", body)
         return cast(list[types.Property], await self._transport.data(request))
 
