@@ -14,6 +14,7 @@ use toise::contract::listings::codes::FlxId;
 use toise::store::Store;
 use uuid::Uuid;
 
+use crate::support::assertions::pick;
 use crate::support::dispatching::{TestAlert, insert_alert};
 use crate::support::process::{Server, errors, run, toise};
 
@@ -67,8 +68,8 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
     let item = tell(&store, alert);
     let came = line();
     assert_eq!(
-        (&came["verified"], &came["repeated"], &came["answered"]),
-        (&json!(true), &json!(false), &json!(200))
+        pick(&came, ["verified", "repeated", "answered"]),
+        json!([true, false, 200])
     );
     assert_eq!(
         came["body"]["data"]["created"][0]["properties"],
@@ -215,10 +216,7 @@ fn a_listener_turns_down_what_it_cannot_verify() {
     tell(&store, alert);
     let _server = serve(data);
     let came = line();
-    assert_eq!(
-        (&came["verified"], &came["answered"]),
-        (&json!(false), &json!(401))
-    );
+    assert_eq!(pick(&came, ["verified", "answered"]), json!([false, 401]));
     assert!(
         came["problem"]
             .as_str()

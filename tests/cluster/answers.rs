@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::assertions::{assert_has, assert_refused};
 use crate::folders::{bytes, data, file, homes, list, outcome, report, sorted, worker};
 use crate::process::{Server, errors, run};
 
@@ -183,10 +184,7 @@ fn what_workers_cannot_run_is_answered_here_and_said() {
     let rows: Value = serde_json::from_slice(&answered.stdout).unwrap();
     assert_eq!(rows, run(data(), &["sql", query]));
     let said = errors(&answered);
-    assert!(
-        said.contains("answered here, without workers: no plan for workers"),
-        "{said}"
-    );
+    assert_has(&said, "answered here, without workers: no plan for workers");
     let wrong = outcome(
         data(),
         &["sql", "select 1/0 from dvf", "--workers", &one.address],
@@ -217,11 +215,7 @@ fn input_and_output_may_be_objects() {
     let shared = folder.path().join("shared.csv");
     assert_eq!(bytes(local), bytes(shared.to_str().unwrap()));
     let again = outcome(data(), &arguments);
-    assert!(
-        errors(&again).contains("nothing to do"),
-        "{}",
-        errors(&again)
-    );
+    assert_has(&errors(&again), "nothing to do");
 }
 
 /// Imports sales of a seed.
@@ -252,12 +246,7 @@ fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
     assert_eq!(rows(&asked()), expected());
     import(&data, "2");
     let behind = asked();
-    assert!(!behind.status.success());
-    assert!(
-        errors(&behind).contains("its table dvf is"),
-        "{}",
-        errors(&behind)
-    );
+    assert_refused(&behind, "its table dvf is");
     run(&data, &["publish", &url]);
     let published = Instant::now();
     let answered = loop {

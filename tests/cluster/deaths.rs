@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::assertions::assert_has;
 use crate::folders::{bytes, command, data, file, homes, list, outcome, report, worker};
 use crate::process::{errors, run, variable};
 
@@ -126,11 +127,7 @@ fn a_query_whose_worker_dies_is_run_again_without_it() {
     assert_eq!(rows, local);
     // The dead worker is left out from the start.
     let again = outcome(data(), &["sql", query, "--workers", &workers]);
-    assert!(
-        errors(&again).contains("does not answer and is left out"),
-        "{}",
-        errors(&again)
-    );
+    assert_has(&errors(&again), "does not answer and is left out");
     assert_eq!(
         serde_json::from_slice::<Value>(&again.stdout).unwrap(),
         local

@@ -3,6 +3,9 @@
 //!
 //! Needs the feature `cluster`.
 
+#[path = "../support/assertions.rs"]
+#[allow(dead_code, reason = "shared with the other tests")]
+mod assertions;
 #[path = "../support/process.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod process;

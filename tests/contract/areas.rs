@@ -9,6 +9,7 @@ use toise::transport::server::ServerLimits;
 use super::alerts::CREATED;
 use super::searches::{shown, taken};
 use crate::support::alerts::{body, with};
+use crate::support::assertions::assert_has;
 use crate::support::portal::{Act, Portal};
 use crate::support::{InMemoryTables, Service, error_of, http_client};
 
@@ -257,10 +258,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
 
     let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
     assert_eq!(status, 422);
-    assert!(
-        message.contains("the isochrone service refuses this question (404"),
-        "{message}"
-    );
+    assert_has(&message, "the isochrone service refuses this question (404");
     for (minutes, mode, fault) in [
         (
             0.0,

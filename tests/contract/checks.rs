@@ -10,6 +10,7 @@ use toise::store::new_id::NewId;
 use uuid::Uuid;
 
 use crate::support::alerts::{AlertFixture, flat};
+use crate::support::assertions::assert_has;
 use crate::support::collecting::{get, post, record, service, told, until};
 use crate::support::error_of;
 use crate::support::portal::{Act, Portal, flat_page};
@@ -240,9 +241,5 @@ fn an_operator_merges_and_splits_properties() {
     let again = toise(data, &["reports", "resolve", &wrong, "--note", "encore"])
         .output()
         .unwrap();
-    assert!(
-        errors(&again).contains("is already resolved"),
-        "{}",
-        errors(&again)
-    );
+    assert_has(&errors(&again), "is already resolved");
 }

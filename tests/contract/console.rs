@@ -21,6 +21,7 @@ use toise::service::console_page::ConsolePage;
 use toise::service::settings::{ConsoleSettings, ServerSettings};
 use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_has;
 use crate::support::skip::skipped;
 use crate::support::{InMemoryTables, Service};
 
@@ -201,10 +202,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
         Service::start_with(InMemoryTables::default(), ServerLimits::default(), change).await;
     let page = service.ask(Method::GET, "/console/").send().await.unwrap();
     let policy = page.headers()["content-security-policy"].to_str().unwrap();
-    assert!(
-        policy.contains("connect-src 'self' https://tiles.example;"),
-        "{policy}"
-    );
+    assert_has(policy, "connect-src 'self' https://tiles.example;");
     assert!(policy.contains("script-src 'self';"), "{policy}");
     let response = begun(&service, json!({"key": service.key}), None).await;
     let set = response.headers()["set-cookie"]

@@ -11,6 +11,7 @@ use toise::http::resources::admin::adverts::INGESTING_MAX;
 use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
+use crate::support::assertions::assert_has;
 use crate::support::{InMemoryTables, Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
@@ -202,10 +203,7 @@ async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     assert_eq!(advert["location"]["precision"], "TOWN");
     let (status, _, message) = error_of(mapped("rien", json!([row])).await.unwrap()).await;
     assert_eq!(status, 422);
-    assert!(
-        message.contains("mapping: must be one of: apimo, bienici-api, "),
-        "{message}"
-    );
+    assert_has(&message, "mapping: must be one of: apimo, bienici-api, ");
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use toise::sql::audit::{AuditEntry, latest};
 use toise::sql::settings::SqlSettings;
 use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_has;
 use crate::support::sql::set_sql;
 use crate::support::{InMemoryTables, Service, error_of, http_client};
 
@@ -151,10 +152,7 @@ async fn rows_with_a_position_are_geodata() {
     let body = json!({"query": "select 1 as n", "format": "geojson"});
     let (status, _, message) = error_of(ask(&service, &key, body).await).await;
     assert_eq!(status, 422, "{message}");
-    assert!(
-        message.contains("no position among the columns n"),
-        "{message}"
-    );
+    assert_has(&message, "no position among the columns n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

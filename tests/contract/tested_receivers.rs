@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::alerts::{CREATED, KINDS, read};
 use crate::support::alerts::{body, with};
+use crate::support::assertions::pick;
 use crate::support::receiver::{Act, Receiver};
 use crate::support::{InMemoryTables, Service};
 
@@ -37,8 +38,8 @@ async fn a_test_posts_one_empty_signed_delivery_and_is_not_kept() {
 
         let tested = service.data(Method::POST, &test, &Value::Null).await;
         assert_eq!(
-            (&tested["delivered"], &tested["status"], &tested["error"]),
-            (&json!(true), &json!(204), &Value::Null)
+            pick(&tested, ["delivered", "status", "error"]),
+            json!([true, 204, null])
         );
         assert!(tested["duration_ms"].as_i64().unwrap() >= 0);
         let received = receiver.received();

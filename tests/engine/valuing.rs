@@ -16,6 +16,7 @@ use toise::estimate::{Detail, Model, store};
 use toise::opendata::dvf;
 use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_has;
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};
 use crate::support::sql::{answered, session_over};
@@ -286,10 +287,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         progress: Progress::silent(),
     };
     let error = bulk::run(&valuer, &options).unwrap_err().to_string();
-    assert!(
-        error.contains(": the portfolio has no column surface_m2"),
-        "{error}"
-    );
+    assert_has(&error, ": the portfolio has no column surface_m2");
     assert!(
         error.ends_with("; it has longitude, latitude, type"),
         "{error}"

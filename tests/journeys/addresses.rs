@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toise::geocode::folder;
 use toise::geocode::search::{Match, NumberMatch, SearchRequest};
 
+use crate::support::assertions::{assert_refused, pick};
 use crate::support::process::{errors, run, toise};
 
 const HEADER: &str = "id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;\
@@ -112,10 +113,7 @@ fn addresses_are_imported_indexed_replaced_and_verified() {
         &["48095_B050;La Vabre;48000;48095;Mende;3.48;44.51".to_owned()],
     );
     let report = run(data, &["import", "ban", &addresses, &places]);
-    assert_eq!(
-        (&report["table"], &report["rows_kept"]),
-        (&json!("ban"), &json!(4))
-    );
+    assert_eq!(pick(&report, ["table", "rows_kept"]), json!(["ban", 4]));
     let rejected = &report["rejected"];
     for reason in [
         "name of the street missing",
@@ -149,8 +147,8 @@ fn addresses_are_imported_indexed_replaced_and_verified() {
     );
     let report = run(data, &["import", "ban", &local, "--edition", "2026-11"]);
     assert_eq!(
-        (&report["outcome"]["added"], &report["outcome"]["removed"]),
-        (&json!(1), &json!(4))
+        pick(&report["outcome"], ["added", "removed"]),
+        json!([1, 4])
     );
     assert_eq!(
         best(data, "14 rue de la republique mende").as_deref(),
@@ -170,12 +168,7 @@ fn addresses_are_imported_indexed_replaced_and_verified() {
     bytes[last] ^= 1;
     fs::write(&segments[0], bytes).unwrap();
     let checked = toise(data, &["check"]).output().unwrap();
-    assert!(!checked.status.success());
-    assert!(
-        errors(&checked).contains("index of addresses is damaged"),
-        "{}",
-        errors(&checked)
-    );
+    assert_refused(&checked, "index of addresses is damaged");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::assert_has;
 use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
 const ADMIN: &str = "/v2/protected/admin";
@@ -205,10 +206,7 @@ async fn pairs_are_listed_merged_kept_apart_and_split_by_operators_alone() {
         .await
         .unwrap();
     let metrics = metrics.text().await.unwrap();
-    assert!(
-        metrics.contains("\ntoise_candidate_pairs_waiting 0"),
-        "{metrics}"
-    );
+    assert_has(&metrics, "\ntoise_candidate_pairs_waiting 0");
 }
 
 #[tokio::test]
@@ -264,10 +262,7 @@ fn commands_decide_by_the_thresholds_of_the_settings_and_refuse_those_out_of_ord
         .unwrap();
     assert!(!output.status.success());
     let message = errors(&output);
-    assert!(
-        message.contains("dedup.possible_probability must not exceed"),
-        "{message}"
-    );
+    assert_has(&message, "dedup.possible_probability must not exceed");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::client::Client;
 use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
 
@@ -64,10 +65,7 @@ async fn a_table_is_compacted_while_the_server_runs_and_responses_stay_the_same(
         (&"dvf".into(), &"dpe".into())
     );
     assert!(dvf["before"]["runs"].as_u64().unwrap() > 1, "{dvf}");
-    assert_eq!(
-        (&dvf["after"]["runs"], &dvf["after"]["files"]),
-        (&1.into(), &1.into())
-    );
+    assert_eq!(pick(&dvf["after"], ["runs", "files"]), json!([1, 1]));
     assert_eq!(dvf["rows"], dvf["rows_written"]);
     assert_eq!(parquet_files(&data.join("lake/dvf")), 1);
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::client::Client;
 use crate::support::process::{Server, new_key, run, sql_number};
 
@@ -178,10 +179,7 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
         let history = &answer["data"];
         assert_eq!((status, &history["id"]), (200, &json!(id)), "{answer}");
         assert_eq!(shown(history), on_parcel);
-        assert_eq!(
-            (&history["total"], &history["hasMore"]),
-            (&json!(8), &json!(false))
-        );
+        assert_eq!(pick(history, ["total", "hasMore"]), json!([8, false]));
         assert!(history.get("cursor").is_none());
     }
     for place in [format!("parcels/{PARCEL}"), format!("buildings/{BUILDING}")] {
@@ -280,8 +278,8 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     std::fs::write(&file, CHANGES).unwrap();
     let report = run(data, &["import", "dfi", file.to_str().unwrap()]);
     assert_eq!(
-        (&report["rows_kept"], &report["rows_read"]),
-        (&json!(1), &json!(1)),
+        pick(&report, ["rows_kept", "rows_read"]),
+        json!([1, 1]),
         "{report}"
     );
     let made = async || json_of("parcels/85001000CD0002").await.1["data"].take();

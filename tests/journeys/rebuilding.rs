@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, assert_refused};
 use crate::support::client::Client;
 use crate::support::draw::Draw;
 use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
@@ -189,11 +190,7 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     fs::write(index_file(&data, "meta.json"), "{").unwrap();
     let checked = toise(&data, &["check", "adverts"]).output().unwrap();
     assert_eq!(checked.status.code(), Some(1));
-    assert!(
-        errors(&checked).contains("toise compact --rebuild"),
-        "{}",
-        errors(&checked)
-    );
+    assert_has(&errors(&checked), "toise compact --rebuild");
     run(&data, &["compact", "--rebuild"]);
     assert_eq!(run(&data, &["check"])["damaged"], 0);
     assert_eq!(digest(&data), whole);
@@ -207,18 +204,12 @@ fn a_table_without_a_store_is_not_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let output = toise(data, &["compact", "--rebuild"]).output().unwrap();
-    assert!(!output.status.success());
-    assert!(errors(&output).contains("no store"), "{}", errors(&output));
+    assert_refused(&output, "no store");
     run(data, &["keys", "create"]);
     let output = toise(data, &["compact", "dvf", "--rebuild"])
         .output()
         .unwrap();
-    assert!(!output.status.success());
-    assert!(
-        errors(&output).contains("import it again"),
-        "{}",
-        errors(&output)
-    );
+    assert_refused(&output, "import it again");
     // Without listings, both tables exist and are empty.
     run(data, &["compact", "--rebuild"]);
     for table in ["properties", "adverts"] {

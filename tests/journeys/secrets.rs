@@ -10,6 +10,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::store::Store;
 
+use crate::support::assertions::assert_has;
 use crate::support::client::Client;
 use crate::support::process::{Server, errors, new_key, run, toise};
 
@@ -93,17 +94,10 @@ fn a_stolen_folder_shows_no_secret_wherever_its_master_key_comes_from() {
 
         let refused = toise(&data, &["accounts", "list"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            errors(&refused).contains("TOISE_MASTER_KEY"),
-            "{}",
-            errors(&refused)
-        );
+        assert_has(&errors(&refused), "TOISE_MASTER_KEY");
         let wrong = ("TOISE_MASTER_KEY", OTHER_KEY);
         let refused = run_with(wrong, &data, &["accounts", "list"]).unwrap_err();
-        assert!(
-            refused.contains("does not belong to this store"),
-            "{refused}"
-        );
+        assert_has(&refused, "does not belong to this store");
         // The same key opens it, however it is given.
         let listed = run_with(
             ("TOISE_MASTER_KEY", MASTER_KEY),

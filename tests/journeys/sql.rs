@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::support::assertions::assert_has;
 use crate::support::process::{Server, errors, new_key, run, toise};
 use crate::support::skip::skipped;
 
@@ -208,11 +209,7 @@ fn a_server_answers_the_same_command_and_logs_it() {
         &[&remote[..], &["select 1 from\nnowhere"]].concat(),
         "",
     );
-    assert!(
-        errors(&refused).contains("line 2, column 1"),
-        "{}",
-        errors(&refused)
-    );
+    assert_has(&errors(&refused), "line 2, column 1");
     let audit = run(data, &["sql", "--audit", "10"]);
     let outcomes: Vec<&str> = audit
         .as_array()

@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod areas;
+pub mod assertions;
 pub mod cases;
 pub mod client;
 pub mod collecting;
