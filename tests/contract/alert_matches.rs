@@ -7,17 +7,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use super::alerts::{KINDS, ids, make, read, service, take};
 use crate::support::alerts::{flat, known_names, with};
 use crate::support::assertions::pick;
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 #[tokio::test]
 async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         known_names(app);
         let mut prices = Prices::default();
         prices.set(Consumption::PropertiesGetAlertHistory, 3);

@@ -4,14 +4,13 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::contract::listings::filters::ListingKind;
 use toise::service::isochrones::Isochrones;
-use toise::transport::server::ServerLimits;
 
 use super::alerts::CREATED;
 use super::searches::{shown, taken};
 use crate::support::alerts::{body, with};
 use crate::support::assertions::assert_has;
 use crate::support::portal::{Act, Portal};
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, error_of, http_client};
 
 /// A polygon around the places of the invented adverts that [`taken`] stores.
 fn south() -> Value {
@@ -218,8 +217,7 @@ const REACHED: &str = "/isochrone?resource=bdtopo-valhalla&point=3.50000%2C44.52
     timeUnit=second&profile=car&direction=departure&crs=EPSG%3A4326&geometryFormat=geojson";
 
 async fn service_with_isochrones(address: String) -> Service {
-    let limits = ServerLimits::default();
-    Service::start_with(InMemoryTables::default(), limits, move |app| {
+    Service::start_changed(move |app| {
         app.data.isochrones = Isochrones::new(&address).unwrap();
     })
     .await

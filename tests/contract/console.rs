@@ -19,11 +19,10 @@ use toise::opendata::{dpe, dvf};
 use toise::service::App;
 use toise::service::console_page::ConsolePage;
 use toise::service::settings::{ConsoleSettings, ServerSettings};
-use toise::transport::server::ServerLimits;
 
+use crate::support::Service;
 use crate::support::assertions::assert_has;
 use crate::support::skip::skipped;
-use crate::support::{InMemoryTables, Service};
 
 const SESSION: &str = "/console-session";
 const SEARCH: &str = "/v2/protected/properties/search/count";
@@ -152,7 +151,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
 #[tokio::test]
 async fn a_session_is_begun_and_told_only_where_its_key_may_be_used_and_within_its_rate() {
     let proxies = Networks::parse("127.0.0.1").unwrap();
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.access.proxies = Arc::new(proxies);
     })
     .await;
@@ -198,8 +197,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
     };
     let page = Arc::new(ConsolePage::new(&settings, &ServerSettings::default()));
     let change = |app: &mut App| app.web.console = page;
-    let service =
-        Service::start_with(InMemoryTables::default(), ServerLimits::default(), change).await;
+    let service = Service::start_changed(change).await;
     let page = service.ask(Method::GET, "/console/").send().await.unwrap();
     let policy = page.headers()["content-security-policy"].to_str().unwrap();
     assert_has(policy, "connect-src 'self' https://tiles.example;");

@@ -12,11 +12,10 @@ use toise::accounts::key::{Allowance, KeyKind};
 use toise::accounts::sql_limits::SqlLimits;
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
-use toise::transport::server::ServerLimits;
 
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, body, trained};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const LITE: &str = "/v2/protected/estimate/property/lite";
 const MANY: &str = "/v2/protected/estimate/property/lite/_many";
@@ -25,9 +24,7 @@ const MANY: &str = "/v2/protected/estimate/property/lite/_many";
 async fn with_model() -> (Service, Arc<TempDir>) {
     let folder = trained();
     let models = LiveModel::open(folder.path(), Adjustments::On);
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.data.models = models
-    });
+    let service = Service::start_changed(|app| app.data.models = models);
     (service.await, folder)
 }
 
@@ -228,7 +225,7 @@ async fn without_a_model_the_response_says_how_to_train_one() {
 #[tokio::test]
 async fn a_key_runs_two_estimates_at_once_and_a_few_wait() {
     let mut meters = None;
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         meters = Some(app.access.meters.clone());
     });
     let service = service.await;

@@ -7,11 +7,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyKind;
 use toise::transport::body_budget::BodyBudget;
-use toise::transport::server::ServerLimits;
 
 const PATH: &str = "/geocoding/search/csv";
 /// Maximum wait for the service to notice.
@@ -84,12 +83,7 @@ async fn half_sent(service: &Service, key: &str) -> TcpStream {
 async fn the_files_of_a_key_leave_places_to_others() {
     let places = BodyBudget::new(8);
     let held = places.clone();
-    let service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        move |app| app.capacity.geocoding_files = places,
-    )
-    .await;
+    let service = Service::start_changed(move |app| app.capacity.geocoding_files = places).await;
     let sending = [
         half_sent(&service, &service.key).await,
         half_sent(&service, &service.key).await,

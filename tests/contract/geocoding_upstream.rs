@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 use toise::geocode::settings::{GeocodingSettings, UpstreamMode};
 use toise::geocode::upstream::Upstream;
-use toise::transport::server::ServerLimits;
 
 use crate::support::portal::{Act, Portal};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const SEARCH: &str = "/geocoding/search?q=12+rue+Droite+48000+Mende&type=housenumber";
 /// The request to the upstream service.
@@ -19,8 +18,7 @@ async fn service(portal: &Portal, mode: UpstreamMode) -> Service {
         upstream_rate_per_s: 1_000,
         ..GeocodingSettings::default()
     };
-    let limits = ServerLimits::default();
-    Service::start_with(InMemoryTables::default(), limits, move |app| {
+    Service::start_changed(move |app| {
         let (store, clock) = (app.store.clone(), app.clock.clone());
         let upstream = Upstream::new(&settings, store, clock).unwrap().unwrap();
         app.data.geocoding = app.data.geocoding.clone().with_upstream(upstream);

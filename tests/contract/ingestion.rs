@@ -8,11 +8,10 @@ use serde_json::{Value, json};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
 use toise::http::resources::admin::adverts::INGESTING_MAX;
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::assertions::assert_has;
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
 
@@ -309,7 +308,7 @@ async fn an_unknown_identifier_is_404_and_not_charged() {
 async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are_stored() {
     const ADVERTS_SENT: usize = 600;
     let mut turns = None;
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         turns = Some(Arc::clone(&app.capacity.ingesting));
     })
     .await;

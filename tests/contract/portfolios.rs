@@ -30,13 +30,12 @@ use toise::service::receivers::ReceiverChecker;
 use toise::store::leader::Leader;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 use toise::telemetry::Metrics;
-use toise::transport::server::ServerLimits;
 use tokio::runtime::Handle;
 
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, body, trained};
 use crate::support::receiver::{Act, Receiver};
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, error_of, http_client};
 
 const ROOT: &str = "/v2/protected/portfolios";
 /// Maximum wait for a valuation or a delivery.
@@ -48,7 +47,7 @@ pub(super) async fn start(folder: &Path) -> (Service, Leader, LiveModel) {
     let addresses = LiveGeocoder::open(folder);
     let mut runner = None;
     let (used, started) = (models.clone(), &mut runner);
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.data.models = used.clone();
         app.data.receivers = ReceiverChecker::new(gate()).unwrap();
         let context = PortfolioContext {

@@ -10,12 +10,11 @@ use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
 use toise::market::rents::Rents;
 use toise::market::rents::map::{MapFile, MapKind, import};
-use toise::transport::server::ServerLimits;
 
 use super::searches::shown;
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, trained};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const RENT: &str = "/v2/protected/estimate/rent";
 /// Mende, longitude and latitude.
@@ -118,7 +117,7 @@ async fn ingested(service: &Service, mut adverts: Vec<Value>) {
 async fn rents_are_learned_from_adverts_with_their_interval_and_the_yield() {
     let folder = trained();
     let models = LiveModel::open(folder.path(), Adjustments::On);
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         let properties = Arc::clone(&app.data.properties);
         app.data.rents = Rents::new(
             properties.shared_engine(),

@@ -12,11 +12,10 @@ use toise::accounts::keys;
 use toise::accounts::sql_limits::SqlLimitsChange;
 use toise::sql::audit::{AuditEntry, latest};
 use toise::sql::settings::SqlSettings;
-use toise::transport::server::ServerLimits;
 
 use crate::support::assertions::assert_has;
 use crate::support::sql::set_sql;
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, error_of, http_client};
 
 /// Limits low enough for a test to reach them.
 pub fn low() -> SqlSettings {
@@ -39,7 +38,7 @@ pub async fn service(settings: SqlSettings) -> (Service, String) {
         let key = service.key_with("sql");
         return (service, key);
     }
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         set_sql(app, &settings);
     });
     let service = service.await;

@@ -14,13 +14,12 @@ use toise::estimate::request::fields::columns;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Detail, Model, store};
 use toise::opendata::dvf;
-use toise::transport::server::ServerLimits;
 
+use crate::support::Service;
 use crate::support::assertions::assert_has;
 use crate::support::draw::Draw;
 use crate::support::homes::{body_of, cell, drawn, trained};
 use crate::support::sql::{answered, session_over};
-use crate::support::{InMemoryTables, Service};
 
 /// Homes drawn.
 const HOMES: usize = 60;
@@ -111,10 +110,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
     let homes: Vec<Map<String, Value>> = (0..HOMES).map(|_| drawn(&mut draw)).collect();
 
     let models = LiveModel::open(data, Adjustments::On);
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.data.models = models
-    })
-    .await;
+    let service = Service::start_changed(|app| app.data.models = models).await;
     let day = service.clock.now().date_naive().to_string();
     let bodies: Vec<Value> = homes.iter().map(body_of).collect();
     let path = "/v2/protected/estimate/property/lite";

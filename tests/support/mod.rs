@@ -213,7 +213,17 @@ pub struct Service {
 impl Service {
     /// Starts a service with default limits.
     pub async fn start() -> Self {
-        Self::start_with(InMemoryTables::default(), ServerLimits::default(), |_| {}).await
+        Self::start_changed(|_| {}).await
+    }
+
+    /// Starts a service with default rows and limits; `change` adjusts its state.
+    pub async fn start_changed(change: impl FnOnce(&mut App)) -> Self {
+        Self::start_with(InMemoryTables::default(), ServerLimits::default(), change).await
+    }
+
+    /// Starts a service with default rows and these limits.
+    pub async fn start_limited(limits: ServerLimits) -> Self {
+        Self::start_with(InMemoryTables::default(), limits, |_| {}).await
     }
 
     /// Starts a service with given rows and limits; `change` adjusts its state.
@@ -225,8 +235,12 @@ impl Service {
         Self::start_over(None, rows, limits, change).await
     }
 
-    /// Starts a service as [`Service::start_with`] does, over TLS if given.
-    pub async fn start_over(
+    /// Starts a service over TLS with default rows and these limits.
+    pub async fn start_over_tls(tls: &Tls, limits: ServerLimits) -> Self {
+        Self::start_over(Some(tls.clone()), InMemoryTables::default(), limits, |_| {}).await
+    }
+
+    async fn start_over(
         tls: Option<Tls>,
         rows: InMemoryTables,
         limits: ServerLimits,
