@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, write_file};
 
 /// An address of the base, at [`IN_PARIS`].
 const ADDRESS: &str = "12 Rue des Ateliers Inventés";
@@ -24,9 +24,8 @@ fn import_addresses(data: &Path) {
          75111_0100_00012;12;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{lon};{lat}\n\
          75111_0100_00080;80;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{far};{lat}\n"
     );
-    let file = data.join("adresses-75.csv");
-    fs::write(&file, text).unwrap();
-    run(data, &["import", "ban", file.to_str().unwrap()]);
+    let file = write_file(data, "adresses-75.csv", text);
+    run(data, &["import", "ban", &file]);
 }
 
 fn rows(path: &Path) -> Vec<Value> {
@@ -175,13 +174,12 @@ fn diagnostics_are_placed_when_addresses_arrive_later() {
 
 /// Imports sales without a position, of which one has an address of the base.
 fn place_sales(data: &Path) {
-    let file = data.join("sales.csv");
     let text = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,adresse_numero,adresse_nom_voie,code_postal,\
         code_commune,nom_commune,id_parcelle,type_local,surface_reelle_bati,longitude,latitude\n\
         1,2024-01-01,Vente,300000,12,RUE DES ATELIERS INVENTES,75011,75111,Paris 11e Arrondissement,751110000A0001,Appartement,40,,\n\
         2,2024-01-01,Vente,300000,3,RUE XQZZY,75011,75111,Paris 11e Arrondissement,751110000A0002,Appartement,40,,\n";
-    fs::write(&file, text).unwrap();
-    let report = run(data, &["import", "dvf", file.to_str().unwrap()]);
+    let file = write_file(data, "sales.csv", text);
+    let report = run(data, &["import", "dvf", &file]);
     assert_eq!(pick(&report, ["placed", "records"]), json!([1, 2]));
     let sql =
         "SELECT lat, lon FROM dvf WHERE parcel_ids[1] LIKE '751110000A000_' ORDER BY parcel_ids[1]";
@@ -323,9 +321,12 @@ async fn an_advert_with_an_address_gets_its_position_and_says_how_precise_it_is(
         advert(4, json!({"locationCoordinate": {"location": [2.4, 48.85]}})),
         advert(5, json!({"address": format!("{ADDRESS} 75011 Paris")})),
     ];
-    let file = data.join("adverts.ndjson");
-    fs::write(&file, lines.map(|line| line.to_string()).join("\n")).unwrap();
-    let report = run(data, &["ingest", file.to_str().unwrap()]);
+    let file = write_file(
+        data,
+        "adverts.ndjson",
+        lines.map(|line| line.to_string()).join("\n"),
+    );
+    let report = run(data, &["ingest", &file]);
     assert_eq!(report["created"], 5, "{report}");
     let places = stored_places(data).await;
     let precision = |row: usize| &places[row]["precision"];

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::client::Client;
 use crate::support::draw::Draw;
 use crate::support::homes;
-use crate::support::process::{Server, errors, new_key, run, toise, variable};
+use crate::support::process::{Server, errors, new_key, run, toise, variable, write_file};
 
 /// Maximum wait for the rebuild of an index.
 const REBUILT_WITHIN: Duration = Duration::from_secs(60);
@@ -77,9 +77,8 @@ fn data_folder(outer: &Path) -> PathBuf {
     run(&data, &["synth", "--adverts", "60", "--output", folder]);
     let adverts = made.join("adverts-synth.ndjson");
     run(&data, &["ingest", adverts.to_str().unwrap()]);
-    let addresses = made.join("adresses.csv");
-    fs::write(&addresses, ADDRESSES).unwrap();
-    run(&data, &["import", "ban", addresses.to_str().unwrap()]);
+    let addresses = write_file(&made, "adresses.csv", ADDRESSES);
+    run(&data, &["import", "ban", &addresses]);
     run(&data, &["compact"]);
     // The text index is filled by a server.
     assert_eq!(Server::start(&data, "serve").terminate(), Some(0));

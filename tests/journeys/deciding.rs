@@ -8,7 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::assertions::assert_has;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
 
 const ADMIN: &str = "/v2/protected/admin";
 const NOTHING: &str = "019bb126-cee2-7a45-a98c-3cba58e89b2d";
@@ -230,10 +230,8 @@ async fn a_lower_threshold_merges_a_pair_by_itself() {
 #[test]
 fn commands_decide_by_the_thresholds_of_the_settings_and_refuse_those_out_of_order() {
     let file = |data: &Path| {
-        let path = data.join("adverts.ndjson");
         let lines = [thin(1, 310_000, 31), thin(2, 310_000, 31)].map(|advert| advert.to_string());
-        std::fs::write(&path, lines.join("\n")).unwrap();
-        path.to_str().unwrap().to_owned()
+        write_file(data, "adverts.ndjson", lines.join("\n"))
     };
     let ingested = |settings: &str| {
         let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, pick};
 use crate::support::homes::IN_PARIS;
 use crate::support::http_client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, write_file};
 
 const ADDRESS: &str = "12 Rue des Ateliers Inventés 75011 Paris";
 const PARCEL: &str = "75111000AB0012";
@@ -25,11 +25,7 @@ D,2023-02-10,E,E,60,75,75111,75111_0100_00080,8XBEW7VVWG48\n";
 /// Imports sales, addresses, diagnostics and a layer around a home, and trains a model.
 fn prepare(data: &Path, folder: &Path) {
     let [lon, lat] = IN_PARIS;
-    let write = |name: &str, text: String| {
-        let file = folder.join(name);
-        fs::write(&file, text).unwrap();
-        file.to_str().unwrap().to_owned()
-    };
+    let write = |name: &str, text: String| write_file(folder, name, text);
     run(data, &["synth", "--lake", "--dvf", "2000"]);
     let sales = format!(
         "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\

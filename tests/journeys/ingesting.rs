@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -334,11 +334,7 @@ from = "vu"
 fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let path = |name: &str, content: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let path = |name: &str, content: &[u8]| write_file(folder.path(), name, content);
     let latin: Vec<u8> = EXPORT
         .chars()
         .map(|sign| if sign == '€' { 0x80 } else { sign as u8 })
@@ -429,11 +425,10 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
 async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let file = data.join("adverts.csv");
     let pictures = "https://img.example.fr/a.jpg, https://img.example.fr/b.jpg?w=800|photo-3.jpg";
     let rows = format!("url;prix;photos\nhttps://un.example/1;250000;\"{pictures}\"\n");
-    std::fs::write(&file, rows).unwrap();
-    let mut arguments = vec!["ingest", file.to_str().unwrap()];
+    let file = write_file(data, "adverts.csv", rows);
+    let mut arguments = vec!["ingest", &file];
     arguments.extend(["--map", "url=url", "--map", "currentPrice.value=prix"]);
     arguments.extend(["--map", "medias.images=photos", "--set", "source=un"]);
     arguments.extend(["--set", "type=CLASS_FLAT", "--set", "offer.type=OFFER_BUY"]);

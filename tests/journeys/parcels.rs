@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, new_key, run, sql_number};
+use crate::support::process::{Server, new_key, run, sql_number, write_file};
 
 /// A parcel of La Faute-sur-Mer, before and after its commune joined L'Aiguillon-la-Presqu'île.
 const FORMER: &str = "85307000AB0012";
@@ -56,12 +56,9 @@ fn import(data: &Path, folder: &Path) {
         ("ban", "adresses-85.csv", ADDRESSES),
         ("dpe", "dpe.csv", DIAGNOSTICS),
     ] {
-        let file = folder.join(name);
-        std::fs::write(&file, text).unwrap();
+        let file = write_file(folder, name, text);
         let partial = (table == "dpe").then_some("--allow-partial");
-        let arguments = ["import", table, file.to_str().unwrap()]
-            .into_iter()
-            .chain(partial);
+        let arguments = ["import", table, &file].into_iter().chain(partial);
         run(data, &arguments.collect::<Vec<_>>());
     }
 }
@@ -87,9 +84,8 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let folder = tempfile::tempdir().unwrap();
     let data = &folder.path().join("data");
     import(data, folder.path());
-    let adverts = folder.path().join("adverts.ndjson");
-    std::fs::write(&adverts, ADVERTS).unwrap();
-    let report = run(data, &["ingest", adverts.to_str().unwrap()]);
+    let adverts = write_file(folder.path(), "adverts.ndjson", ADVERTS);
+    let report = run(data, &["ingest", &adverts]);
     assert_eq!(report["created"], 2, "{report}");
     let key = &new_key(data, &[]);
     let server = Server::start(data, "serve");
@@ -274,9 +270,8 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     assert_eq!(count("rnb", "ground_m2 > 150"), 1);
 
     // Changes of parcels.
-    let file = folder.path().join("dfianc-dep850.txt");
-    std::fs::write(&file, CHANGES).unwrap();
-    let report = run(data, &["import", "dfi", file.to_str().unwrap()]);
+    let file = write_file(folder.path(), "dfianc-dep850.txt", CHANGES);
+    let report = run(data, &["import", "dfi", &file]);
     assert_eq!(
         pick(&report, ["rows_kept", "rows_read"]),
         json!([1, 1]),

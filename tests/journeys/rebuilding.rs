@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, assert_refused};
 use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
 
 const KILLS: usize = 6;
 
@@ -130,9 +130,8 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     let text = fs::read_to_string(made.join("adverts-synth.ndjson")).unwrap();
     let (early, late) = text.split_at(text[..text.len() / 2].rfind('\n').unwrap() + 1);
     let ingest = |name: &str, lines: &str| {
-        let file = made.join(name);
-        fs::write(&file, lines).unwrap();
-        let report = run(&data, &["ingest", file.to_str().unwrap()]);
+        let file = write_file(&made, name, lines);
+        let report = run(&data, &["ingest", &file]);
         assert_eq!(report["rejected"], 0);
         report["created"].as_i64().unwrap()
     };

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::publishing::{content, import, url_of};
 use crate::support::draw::Draw;
-use crate::support::process::{Server, new_key, run, toise, variable};
+use crate::support::process::{Server, new_key, run, toise, variable, write_file};
 
 /// Maximum wait for a new snapshot on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -70,9 +70,12 @@ fn ingest(data: &Path, portals: &[&str]) {
         .to_string()
     });
     std::fs::create_dir_all(data).unwrap();
-    let file = data.join("adverts.ndjson");
-    std::fs::write(&file, adverts.collect::<Vec<_>>().join("\n")).unwrap();
-    let report = run(data, &["ingest", file.to_str().unwrap()]);
+    let file = write_file(
+        data,
+        "adverts.ndjson",
+        adverts.collect::<Vec<_>>().join("\n"),
+    );
+    let report = run(data, &["ingest", &file]);
     assert_eq!(report["created"], json!(portals.len()), "{report}");
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::support::assertions::assert_has;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, write_file};
 use crate::support::skip::skipped;
 
 /// Runs `toise sql` on statements from standard input.
@@ -60,13 +60,8 @@ fn statements_files_and_formats_are_read_and_written_as_asked() {
     );
     let table = printed(&table);
     assert!(table.contains("      7   abcd…"), "{table}");
-    let statements = data.join("statements.sql");
-    std::fs::write(&statements, "select 1 as n;\nselect 2 as n;").unwrap();
-    let output = piped(
-        data,
-        &["-f", statements.to_str().unwrap(), "--format", "ndjson"],
-        "",
-    );
+    let statements = write_file(data, "statements.sql", "select 1 as n;\nselect 2 as n;");
+    let output = piped(data, &["-f", &statements, "--format", "ndjson"], "");
     assert_eq!(printed(&output), "{\"n\":1}\n{\"n\":2}\n");
     for extension in ["parquet", "arrow"] {
         let written = data.join(format!("out.{extension}"));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
-use crate::support::process::{errors, run, toise};
+use crate::support::process::{errors, run, toise, write_file};
 
 /// Forty flats of a portal whose scraper stored the number of rooms as the storey.
 fn english_export() -> String {
@@ -38,12 +38,8 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
         text.contains("#path = \"habitation.floor\""),
         "a copied column: {text}"
     );
-    let saved = data.join("saved.toml");
-    std::fs::write(&saved, text).unwrap();
-    let report = run(
-        data,
-        &["ingest", file, "--mapping", saved.to_str().unwrap()],
-    );
+    let saved = write_file(data, "saved.toml", text);
+    let report = run(data, &["ingest", file, "--mapping", &saved]);
     assert_eq!(pick(&report, ["created", "rejected"]), json!([40, 0]));
     assert_eq!(
         report["files"][0]["columns_unused"],
@@ -97,9 +93,8 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
 fn a_suggestion_that_gives_no_advert_says_what_to_add() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let file = data.join("plain.csv");
-    std::fs::write(&file, "ref,price\nA1,320000\nA2,340000\n").unwrap();
-    let output = toise(data, &["ingest", file.to_str().unwrap(), "--suggest"])
+    let file = write_file(data, "plain.csv", "ref,price\nA1,320000\nA2,340000\n");
+    let output = toise(data, &["ingest", &file, "--suggest"])
         .output()
         .unwrap();
     let said = errors(&output);

@@ -39,6 +39,13 @@ pub fn run(data: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
 }
 
+/// Writes a file into a folder and returns its path, as an argument of a command.
+pub fn write_file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
 /// Creates a key with some options of `keys create`.
 pub fn new_key(data: &Path, options: &[&str]) -> String {
     let made = run(data, &[&["keys", "create"], options].concat());
