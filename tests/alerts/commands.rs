@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::support::assertions::pick;
 use crate::support::dispatching::{TestAlert, insert_alert};
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, run, toise, try_run};
 
 /// Commits a notification and returns its item.
 fn tell(store: &Store, alert: TestAlert) -> FlxId {
@@ -150,7 +150,7 @@ fn a_delivery_is_received_verified_listed_and_sent_again() {
             "must be host names or addresses",
         ),
     ] {
-        let output = toise(data, &arguments).output().unwrap();
+        let output = try_run(data, &arguments);
         assert!(
             !output.status.success() && errors(&output).contains(complaint),
             "{arguments:?}: {}",

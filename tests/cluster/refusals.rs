@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::assertions::{assert_has, assert_refused};
 use crate::folders::{data, file, homes, outcome};
-use crate::process::{Server, errors, run, toise};
+use crate::process::{Server, errors, run, toise, try_run};
 
 fn worker_with(data: &Path, settings: &[(&str, &str)]) -> Server {
     let mut command = toise(data, &["worker", "--listen", "127.0.0.1:0"]);
@@ -104,9 +104,7 @@ fn a_token_must_be_shown_and_certificates_must_be_signed() {
 
 #[test]
 fn nothing_is_sent_in_clear_text_beyond_loopback() {
-    let served = toise(data(), &["worker", "--listen", "0.0.0.0:0"])
-        .output()
-        .unwrap();
+    let served = try_run(data(), &["worker", "--listen", "0.0.0.0:0"]);
     assert_refused(&served, "beyond loopback a worker needs TLS");
     let (succeeded, said) = asked("http://192.0.2.1:9101", &[("TOKEN", "sesame")]);
     assert!(!succeeded && said.contains("only over https://"), "{said}");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::folders::{data, list, sorted, worker};
-use crate::process::{Server, errors, new_key, run, toise};
+use crate::process::{Server, errors, new_key, run, toise, try_run};
 
 /// Maximum rows of an answer of the server.
 const ROWS_MAX: &str = "1500";
@@ -80,7 +80,7 @@ impl Served {
     fn ask(&self, query: &str) -> Result<Value, String> {
         let address = &self.server.address;
         let asked = ["sql", "--url", address, "--key", &self.key, query];
-        let output = toise(&self.data(), &asked).output().unwrap();
+        let output = try_run(&self.data(), &asked);
         if output.status.success() {
             Ok(serde_json::from_slice(&output.stdout).unwrap())
         } else {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, new_key, run, toise, write_file};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
 /// An address of the base, at [`IN_PARIS`].
 const ADDRESS: &str = "12 Rue des Ateliers Inventés";
@@ -91,9 +91,7 @@ fn portfolios_of_addresses_are_valued_and_matched() {
 
     // Without a column of addresses the output has none, and a position is required.
     fs::write(&input, "type,surface_m2\nflat,45\n").unwrap();
-    let refused = toise(data, &["estimate", "--input", from, "--output", to])
-        .output()
-        .unwrap();
+    let refused = try_run(data, &["estimate", "--input", from, "--output", to]);
     assert_has(&errors(&refused), "an address, postcode or city instead");
     match_by_address(data);
     place_sales(data);

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::client::Client;
 use crate::support::draw::Draw;
 use crate::support::homes;
-use crate::support::process::{Server, errors, new_key, run, toise, variable, write_file};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run, variable, write_file};
 
 /// Maximum wait for the rebuild of an index.
 const REBUILT_WITHIN: Duration = Duration::from_secs(60);
@@ -124,9 +124,7 @@ fn a_backup_refuses_every_damaged_file_by_name() {
             copy(&data, &damaged);
             damage.apply(&damaged.join(name));
             let to = outer.join("refused");
-            let output = toise(&damaged, &["backup", to.to_str().unwrap()])
-                .output()
-                .unwrap();
+            let output = try_run(&damaged, &["backup", to.to_str().unwrap()]);
             let said = errors(&output);
             assert_eq!(output.status.code(), Some(1), "{name} {damage:?}: {said}");
             let file = Path::new(name).file_name().unwrap().to_str().unwrap();

@@ -7,11 +7,11 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, run, try_run};
 
 /// Runs `doctor`; returns its exit code and its result.
 fn doctor(data: &Path) -> (Option<i32>, Value) {
-    let output = toise(data, &["doctor"]).output().unwrap();
+    let output = try_run(data, &["doctor"]);
     let result = serde_json::from_slice(&output.stdout);
     let result = result.unwrap_or_else(|_| panic!("{}", errors(&output)));
     (output.status.code(), result)

@@ -19,7 +19,7 @@ use crate::support::alerts::{body, with};
 use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::client::{Client, answer};
 use crate::support::portal::{Act, Portal, query};
-use crate::support::process::{Server, new_key, run, toise};
+use crate::support::process::{Server, new_key, run, toise, try_run};
 use crate::support::receiver::{Act as Answer, Receiver};
 
 const PHONE: &str = "06 12 34 56 78";
@@ -558,7 +558,7 @@ fn a_backup_from_before_an_erasure_is_restored_without_the_contacts() {
     run(&other, &["ingest", file.to_str().unwrap()]);
     run(&other, &["backup", other_file.to_str().unwrap()]);
     let target = folder.path().join("refused");
-    let refused = toise(
+    let refused = try_run(
         &target,
         &[
             "restore",
@@ -566,8 +566,6 @@ fn a_backup_from_before_an_erasure_is_restored_without_the_contacts() {
             "--erased",
             list_path,
         ],
-    )
-    .output()
-    .unwrap();
+    );
     assert_refused(&refused, "made with another store");
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, pick};
 use crate::support::homes::IN_PARIS;
 use crate::support::http_client;
-use crate::support::process::{Server, errors, new_key, run, toise, write_file};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
 const ADDRESS: &str = "12 Rue des Ateliers Inventés 75011 Paris";
 const PARCEL: &str = "75111000AB0012";
@@ -263,7 +263,7 @@ fn a_report_is_written_into_files() {
     let [lon, lat] = IN_PARIS;
     let at = format!("{lat},{lon}");
     let home = ["report", "--at", &at, "--type", "house", "--surface", "90"];
-    let refused = toise(data, &home).output().unwrap();
+    let refused = try_run(data, &home);
     assert_has(&errors(&refused), "toise train");
     run(data, &["train"]);
     for (name, begin) in [
@@ -283,6 +283,6 @@ fn a_report_is_written_into_files() {
     assert!(page.contains("The exact address is not known"), "{page}");
     let mut arguments = home.to_vec();
     arguments.extend(["--output", "a.docx"]);
-    let refused = toise(data, &arguments).output().unwrap();
+    let refused = try_run(data, &arguments);
     assert_has(&errors(&refused), ".pdf, .html or .json");
 }

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
+use crate::support::process::{
+    Server, errors, new_key, run, sql_number, toise, try_run, write_file,
+};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -369,7 +371,7 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
         &report["files"][0]["left_out"]["habitation.floor: cannot be read from column étage"];
     assert_eq!(left_out["examples"][0]["value"], "\"dernier\"");
     let strict = ["ingest", &export, "--mapping", &mapping, "--strict"];
-    let output = toise(&data, &strict).output().unwrap();
+    let output = try_run(&data, &strict);
     assert_refused(&output, "1 of 3 rows gave no advert");
 
     // Later only the house is listed, in a JSON document from another search.
@@ -626,9 +628,7 @@ fn a_person_decides_pairs_that_are_perhaps_one_home() {
     let [one, other] = properties(&pairs[1]);
     run(data, &["properties", "keep-apart", &one, &other]);
     assert_eq!(candidates(), Vec::<Value>::new());
-    let again = toise(data, &["properties", "merge", &one, &one])
-        .output()
-        .unwrap();
+    let again = try_run(data, &["properties", "merge", &one, &one]);
     assert_eq!(again.status.code(), Some(1));
     assert_has(&errors(&again), "already one property");
 }

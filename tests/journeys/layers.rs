@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise, write_file};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
 /// A zone: its name, its level, and its rings.
 type Zone = (&'static str, i64, &'static [&'static [(f64, f64)]]);
@@ -236,9 +236,7 @@ fn every_format_gives_the_same_layer() {
         run(data, &["layers", "remove", "csv"]),
         json!({"removed": "csv"})
     );
-    let gone = toise(data, &["sql", "select within(4, 43, 'csv')"])
-        .output()
-        .unwrap();
+    let gone = try_run(data, &["sql", "select within(4, 43, 'csv')"]);
     assert_has(
         &errors(&gone),
         "no layer \"csv\"; layers: fgb, json, parquet, shapes",
@@ -355,9 +353,7 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
             "it has no features",
         ),
     ] {
-        let output = toise(data, &["import", "layer", "zones", &file])
-            .output()
-            .unwrap();
+        let output = try_run(data, &["import", "layer", "zones", &file]);
         assert!(
             !output.status.success() && errors(&output).contains(expected),
             "{file}: {}",
@@ -366,9 +362,7 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
     }
     let kept = run(data, &["import", "layer", "zones", &crossing, "--mend"]);
     assert_eq!(pick(&kept, ["features", "mended"]), json!([2, 1]));
-    let output = toise(data, &["import", "layer", "Zones", &crossing])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["import", "layer", "Zones", &crossing]);
     assert_has(&errors(&output), "cannot name a layer");
 }
 
@@ -456,12 +450,12 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let check = toise(&restored, &["check"]).output().unwrap();
+    let check = try_run(&restored, &["check"]);
     assert!(
         !check.status.success() && errors(&check).contains("a layer is damaged"),
         "{}",
         errors(&check)
     );
-    let query = toise(&restored, &["sql", query]).output().unwrap();
+    let query = try_run(&restored, &["sql", query]);
     assert_has(&errors(&query), "its checksum does not match");
 }

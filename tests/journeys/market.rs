@@ -5,7 +5,7 @@ use std::io::BufReader;
 use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
-use crate::support::process::{errors, run, toise};
+use crate::support::process::{errors, run, toise, try_run};
 
 /// Sales of Mende: eight flats of 50 m2 alone, two flats of one mutation, a flat with a house, a gift of a price.
 fn sales() -> String {
@@ -136,7 +136,7 @@ fn sales_are_counted_once_and_small_samples_withheld() {
     assert!(!whole.unwrap().status.success());
 
     let arguments = ["market", "--level", "iris", "--department", "99"];
-    let refused = toise(&data, &arguments).output().unwrap();
+    let refused = try_run(&data, &arguments);
     assert!(!refused.status.success() && errors(&refused).contains("departments[0]"));
 }
 
@@ -224,6 +224,6 @@ fn the_area_of_a_file_bounds_the_sales() {
         "--area",
         area.to_str().unwrap(),
     ];
-    let refused = toise(&data, &arguments).output().unwrap();
+    let refused = try_run(&data, &arguments);
     assert_has(&errors(&refused), "has 2 features; one is expected");
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
-use crate::support::process::{errors, run, toise};
+use crate::support::process::{errors, run, toise, try_run};
 
 #[test]
 fn an_agent_works_on_a_data_folder_with_a_key_that_ends_with_it() {
@@ -67,7 +67,7 @@ fn an_agent_works_on_a_data_folder_with_a_key_that_ends_with_it() {
 fn a_folder_that_is_not_there_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("typo");
-    let output = toise(&missing, &["mcp"]).output().unwrap();
+    let output = try_run(&missing, &["mcp"]);
     assert!(!output.status.success());
     let message = errors(&output);
     assert!(message.contains("no data folder"), "{message}");

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::process::{Server, errors, run, try_run};
 
 /// Runs a command that must fail and returns its error output.
 fn refused(data: &Path, arguments: &[&str]) -> String {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     assert!(!output.status.success(), "{arguments:?}");
     assert!(output.stdout.is_empty(), "{arguments:?}");
     errors(&output)

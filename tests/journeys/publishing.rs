@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::draw::Draw;
-use crate::support::process::{errors, run, sql_number, toise, variable};
+use crate::support::process::{errors, run, sql_number, toise, try_run, variable};
 use crate::support::s3::S3Server;
 
 /// Imports synthetic sales of a seed.
@@ -116,7 +116,7 @@ fn refusals_say_what_is_wrong() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let refused = |data: &Path, arguments: &[&str]| {
-        let output = toise(data, arguments).output().unwrap();
+        let output = try_run(data, arguments);
         assert!(!output.status.success());
         errors(&output)
     };

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, assert_refused};
 use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
+use crate::support::process::{
+    Server, errors, new_key, run, sql_number, toise, try_run, write_file,
+};
 
 const KILLS: usize = 6;
 
@@ -187,7 +189,7 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
         }
     }
     fs::write(index_file(&data, "meta.json"), "{").unwrap();
-    let checked = toise(&data, &["check", "adverts"]).output().unwrap();
+    let checked = try_run(&data, &["check", "adverts"]);
     assert_eq!(checked.status.code(), Some(1));
     assert_has(&errors(&checked), "toise compact --rebuild");
     run(&data, &["compact", "--rebuild"]);
@@ -202,12 +204,10 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
 fn a_table_without_a_store_is_not_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let output = toise(data, &["compact", "--rebuild"]).output().unwrap();
+    let output = try_run(data, &["compact", "--rebuild"]);
     assert_refused(&output, "no store");
     run(data, &["keys", "create"]);
-    let output = toise(data, &["compact", "dvf", "--rebuild"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["compact", "dvf", "--rebuild"]);
     assert_refused(&output, "import it again");
     // Without listings, both tables exist and are empty.
     run(data, &["compact", "--rebuild"]);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toise::base::splitmix::SplitMix64;
 
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise, write_file};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run, write_file};
 
 /// Maximum time for a server to use a new map.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -141,7 +141,7 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
         ),
         (&["evaluate", "rent"], "30 are needed"),
     ] {
-        let refused = toise(&data, arguments).output().unwrap();
+        let refused = try_run(&data, arguments);
         let said = errors(&refused);
         assert!(
             !refused.status.success() && said.contains(message),

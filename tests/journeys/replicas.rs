@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::publishing::{content, import, url_of};
 use crate::support::draw::Draw;
-use crate::support::process::{Server, new_key, run, toise, variable, write_file};
+use crate::support::process::{Server, new_key, run, toise, try_run, variable, write_file};
 
 /// Maximum wait for a new snapshot on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -212,7 +212,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     assert_eq!(server.terminate(), Some(0));
 
     // The folder of a replica is not an ordinary data folder.
-    let output = toise(&at, &["serve"]).output().unwrap();
+    let output = try_run(&at, &["serve"]);
     assert!(!output.status.success());
     assert!(crate::support::process::errors(&output).contains("holds a replica"));
 
@@ -315,7 +315,7 @@ async fn a_replica_of_some_departments_answers_for_all_and_holds_little() {
         "--set",
         "lake.replica_departments=20",
     ];
-    let output = toise(&at, &wrong).output().unwrap();
+    let output = try_run(&at, &wrong);
     assert!(!output.status.success());
     let complaint = crate::support::process::errors(&output);
     assert!(complaint.contains("codes of departments"), "{complaint}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::process::{Server, errors, run, sql_number, try_run};
 
 impl Client {
     /// The answer to a call about open data.
@@ -251,9 +251,7 @@ fn two_servers_share_a_folder_and_a_port_in_use_is_one_clear_error() {
     let first = Server::start(folder.path(), "serve");
     let second = Server::start(folder.path(), "serve");
     let port = first.address.trim_start_matches("http://");
-    let output = toise(folder.path(), &["serve", "--listen", port])
-        .output()
-        .unwrap();
+    let output = try_run(folder.path(), &["serve", "--listen", port]);
     assert_eq!(output.status.code(), Some(1));
     assert_has(&errors(&output), &format!("error: cannot listen on {port}"));
     assert!(output.stdout.is_empty());
@@ -288,9 +286,7 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
     for file in [&cut, &text, &json, &data.join("missing.csv")] {
         // The valid file of the same import is not applied either.
         let file = file.to_str().unwrap();
-        let output = toise(data, &["import", "dvf", whole.to_str().unwrap(), file])
-            .output()
-            .unwrap();
+        let output = try_run(data, &["import", "dvf", whole.to_str().unwrap(), file]);
         assert_eq!(output.status.code(), Some(1), "{file}");
         let said = errors(&output);
         assert!(said.contains("error: ") && said.contains(file), "{said}");
@@ -301,8 +297,6 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
             "{file}"
         );
     }
-    let output = toise(data, &["sql", "insert into dvf select * from dvf"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["sql", "insert into dvf select * from dvf"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
-use crate::support::process::{errors, run, toise, write_file};
+use crate::support::process::{errors, run, toise, try_run, write_file};
 
 /// Forty flats of a portal whose scraper stored the number of rooms as the storey.
 fn english_export() -> String {
@@ -27,9 +27,7 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
     let file = data.join("export.csv");
     std::fs::write(&file, english_export()).unwrap();
     let file = file.to_str().unwrap();
-    let output = toise(data, &["ingest", file, "--suggest"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["ingest", file, "--suggest"]);
     assert!(output.status.success(), "{}", errors(&output));
     let suggested: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(pick(&suggested, ["adverts", "rows"]), json!([40, 40]));
@@ -94,9 +92,7 @@ fn a_suggestion_that_gives_no_advert_says_what_to_add() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let file = write_file(data, "plain.csv", "ref,price\nA1,320000\nA2,340000\n");
-    let output = toise(data, &["ingest", &file, "--suggest"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["ingest", &file, "--suggest"]);
     let said = errors(&output);
     assert!(output.status.success(), "{said}");
     for message in ["warning: ", "type: ", "--set type=CLASS_FLAT", "location: "] {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run};
 
 async fn count(client: &Client, filter: Value) -> u64 {
     let body = json!({"search": {"filterProperty": filter}});
@@ -20,7 +20,7 @@ async fn count(client: &Client, filter: Value) -> u64 {
 
 /// The error output of a command that fails.
 fn refusal(data: &Path, arguments: &[&str]) -> String {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}");
     errors(&output)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, try_run};
 
 /// Maximum time for a server to use a newly trained model.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,7 +42,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
         &["estimate", "--input", "x.csv", "--output", "y.csv"][..],
         &["sql", "select estimate_price(2.38, 48.86, 'flat', 45)"],
     ] {
-        let refused = toise(data, arguments).output().unwrap();
+        let refused = try_run(data, arguments);
         assert!(
             !refused.status.success() && errors(&refused).contains("toise train"),
             "{}",
@@ -90,12 +90,10 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (status, answer) = ask(&client).await;
     assert_eq!((status, version(&answer)), (200, version(&second)));
-    let refused = toise(
+    let refused = try_run(
         data,
         &["sql", "select estimate_price(2.38, 48.86, 'flat', 45)"],
-    )
-    .output()
-    .unwrap();
+    );
     assert_has(&errors(&refused), "current.json: damaged");
     assert_eq!(server.terminate(), Some(0));
 }
@@ -104,7 +102,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
 fn training_without_sales_says_what_is_missing_and_how_to_import_it() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |arguments: &[&str]| {
-        let output = toise(folder.path(), arguments).output().unwrap();
+        let output = try_run(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(1));
         let said = errors(&output);
         for part in ["no recorded sales", "toise import dvf", "toise demo"] {
@@ -154,7 +152,7 @@ async fn a_backup_restores_a_model_with_its_report_cards() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&trees, bytes).unwrap();
-    let checked = toise(&restored, &["check"]).output().unwrap();
+    let checked = try_run(&restored, &["check"]);
     assert_eq!(checked.status.code(), Some(1));
     assert_has(&errors(&checked), "own.json");
 }

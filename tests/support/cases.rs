@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::process::{errors, run, toise, write_file};
+use super::process::{errors, run, try_run, write_file};
 
 /// Header of an address file of the national address base.
 const ADDRESS_HEADER: &str = "id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;\
@@ -85,7 +85,7 @@ pub fn import_counts(data: &Path, table: &str, name: &str) -> [i64; 3] {
 
 /// Runs a command that must fail with exit code 1; returns its output.
 pub fn fails(data: &Path, arguments: &[&str]) -> Output {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     let code = output.status.code();
     assert_eq!(code, Some(1), "{arguments:?}: {}", errors(&output));
     output

@@ -28,9 +28,14 @@ pub fn toise(data: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs the command to its end, which may be a failure.
+pub fn try_run(data: &Path, arguments: &[&str]) -> Output {
+    toise(data, arguments).output().unwrap()
+}
+
 /// Runs the command to its end and parses its output.
 pub fn run(data: &Path, arguments: &[&str]) -> Value {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     assert!(
         output.status.success(),
         "{arguments:?}: {}",
