@@ -323,7 +323,7 @@ fn what_a_comparison_finds_is_said_in_both_languages() {
         let named = format!(" {}: \"", name.as_str().unwrap());
         assert_eq!(words.matches(&named).count(), 2, "{named}");
         // Commands and the console name a field alike.
-        let in_english = format!("{named}{}\"", field.field.label());
+        let in_english = format!("{named}{}\"", field.field.as_str());
         assert!(words.contains(&in_english), "{in_english}");
         for level in field.levels {
             let said = format!("\n  \"{}\": \"", level.about);
