@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::assertions::{assert_has, assert_refused};
-use crate::folders::{bytes, data, file, homes, list, outcome, report, sorted, worker};
-use crate::process::{Server, errors, run};
+use crate::folders::{bytes, data, homes, list, outcome, report, sorted, worker};
+use crate::process::{Server, errors, import_sales, run, write_file};
 
 /// Maximum wait for a change on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -59,7 +59,7 @@ fn estimates_of_workers_are_those_of_one_machine_byte_for_byte() {
         ("valued.csv", 2_000, &["--no-adjustments"]),
         ("valued.ndjson", 600, &["--contributions"]),
     ] {
-        let input = file(folder.path(), "homes.csv", &homes(rows));
+        let input = write_file(folder.path(), "homes.csv", homes(rows));
         let mut arguments = vec!["estimate", "--input", &input];
         arguments.extend(more);
         let report = compared(&arguments, &workers, folder.path(), output);
@@ -103,7 +103,7 @@ fn matches_and_addresses_of_workers_are_those_of_one_machine_byte_for_byte() {
             ),
         });
     }
-    let input = file(folder.path(), "customers.csv", &text);
+    let input = write_file(folder.path(), "customers.csv", text);
     let arguments = [
         "geocode", &input, "--columns", "rue,ville", "--postcode", "code",
     ];
@@ -159,7 +159,7 @@ fn queries_on_workers_give_the_rows_of_one_machine() {
 #[test]
 fn what_workers_cannot_run_is_answered_here_and_said() {
     let folder = tempfile::tempdir().unwrap();
-    let mine = file(folder.path(), "mine.csv", "id,price\na,1\nb,2\n");
+    let mine = write_file(folder.path(), "mine.csv", "id,price\na,1\nb,2\n");
     let one = worker(data());
     let named = format!("mine={mine}");
     let arguments = [
@@ -200,7 +200,7 @@ fn what_workers_cannot_run_is_answered_here_and_said() {
 #[test]
 fn input_and_output_may_be_objects() {
     let folder = tempfile::tempdir().unwrap();
-    file(folder.path(), "homes.csv", &homes(1_500));
+    write_file(folder.path(), "homes.csv", homes(1_500));
     let one = worker(data());
     let place = |name: &str| format!("file://{}/{name}", folder.path().display());
     let input = folder.path().join("homes.csv");
@@ -218,24 +218,12 @@ fn input_and_output_may_be_objects() {
     assert_has(&errors(&again), "nothing to do");
 }
 
-/// Imports sales of a seed.
-fn import(data: &Path, seed: &str) {
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().to_str().unwrap();
-    run(
-        data,
-        &["synth", "--dvf", "300", "--seed", seed, "--output", output],
-    );
-    let sales = files.path().join("dvf-synth.csv");
-    run(data, &["import", "dvf", sales.to_str().unwrap()]);
-}
-
 #[test]
 fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = format!("file://{}", bucket.display());
-    import(&data, "1");
+    import_sales(&data, "300", "1");
     run(&data, &["publish", &url]);
     let replica = outer.path().join("replica");
     let follower = Server::start_with(&replica, "worker", &["--replica", &url], Stdio::inherit());
@@ -244,7 +232,7 @@ fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
     let expected = || run(&data, &["sql", query]);
     let rows = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
     assert_eq!(rows(&asked()), expected());
-    import(&data, "2");
+    import_sales(&data, "300", "2");
     let behind = asked();
     assert_refused(&behind, "its table dvf is");
     run(&data, &["publish", &url]);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::assertions::assert_has;
-use crate::folders::{bytes, command, data, file, homes, list, outcome, report, worker};
-use crate::process::{errors, run, variable};
+use crate::folders::{bytes, command, data, homes, list, outcome, report, worker};
+use crate::process::{errors, run, variable, write_file};
 
 /// Maximum wait for a step on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -47,7 +47,7 @@ impl Job {
     fn new(rows: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let input = file(folder.path(), "homes.csv", &homes(rows));
+        let input = write_file(folder.path(), "homes.csv", homes(rows));
         let (local, shared) = (path("local.csv"), path("shared.csv"));
         run(
             data(),

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::assertions::{assert_has, assert_refused};
-use crate::folders::{data, file, homes, outcome};
-use crate::process::{Server, errors, run, toise, try_run};
+use crate::folders::{data, homes, outcome};
+use crate::process::{Server, errors, run, toise, try_run, write_file};
 
 fn worker_with(data: &Path, settings: &[(&str, &str)]) -> Server {
     let mut command = toise(data, &["worker", "--listen", "127.0.0.1:0"]);
@@ -42,7 +42,7 @@ fn a_worker_with_other_data_is_refused_by_name() {
     let (succeeded, said) = asked(&stranger.address, &[]);
     assert!(!succeeded);
     assert_has(&said, &format!("the worker {}/ refuses", stranger.address));
-    let input = file(folder.path(), "homes.csv", &homes(10));
+    let input = write_file(folder.path(), "homes.csv", homes(10));
     let valued = folder.path().join("valued.csv");
     let arguments = [
         "estimate",

@@ -13,7 +13,7 @@ use crate::support::portal::{Act, Portal};
 use crate::support::{Service, error_of, http_client};
 
 /// A polygon around the places of the invented adverts that [`taken`] stores.
-fn south() -> Value {
+pub fn south() -> Value {
     json!({"type": "Polygon", "coordinates": [[[-1.0, 43.0], [8.0, 43.0], [8.0, 46.5], [-1.0, 46.5], [-1.0, 43.0]]]})
 }
 

@@ -7,14 +7,10 @@ use toise::contract::listings::filters::ListingKind;
 use toise::layers::folder;
 
 use super::alerts::CREATED;
+use super::areas::south;
 use super::searches::{shown, taken};
 use crate::support::alerts::body;
 use crate::support::{Service, error_of, layers};
-
-/// A polygon around some of the places of the invented adverts that [`taken`] stores.
-fn south() -> Value {
-    json!({"type": "Polygon", "coordinates": [[[-1.0, 43.0], [8.0, 43.0], [8.0, 46.5], [-1.0, 46.5], [-1.0, 43.0]]]})
-}
 
 async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     service.clock.advance_ms(20);

@@ -35,7 +35,7 @@ use tokio::runtime::Handle;
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, body, trained};
 use crate::support::receiver::{Act, Receiver};
-use crate::support::{Service, error_of, http_client};
+use crate::support::{Service, data_of, error_of, http_client};
 
 const ROOT: &str = "/v2/protected/portfolios";
 /// Maximum wait for a valuation or a delivery.
@@ -103,20 +103,12 @@ pub(super) async fn stored(
     kind: &str,
     body: impl Into<reqwest::Body>,
 ) -> Value {
-    let response = put(service, path, kind, body).await;
-    let status = response.status();
-    let answer: Value = response.json().await.unwrap();
-    assert_eq!(status, 200, "{answer}");
-    answer["data"].clone()
+    data_of(put(service, path, kind, body).await).await
 }
 
 pub(super) async fn read(service: &Service, path: &str) -> Value {
     service.clock.advance_ms(20);
-    let response = service.get(&format!("{ROOT}{path}")).await;
-    let status = response.status();
-    let answer: Value = response.json().await.unwrap();
-    assert_eq!(status, 200, "{path} {answer}");
-    answer["data"].clone()
+    data_of(service.get(&format!("{ROOT}{path}")).await).await
 }
 
 /// Waits until a portfolio was valued by another model than `former`.

@@ -14,7 +14,7 @@ use toise::market::rents::map::{MapFile, MapKind, import};
 use super::searches::shown;
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, trained};
-use crate::support::{Service, error_of};
+use crate::support::{Service, data_of, error_of};
 
 const RENT: &str = "/v2/protected/estimate/rent";
 /// Mende, longitude and latitude.
@@ -44,11 +44,7 @@ async fn asked(service: &Service, body: &Value) -> Response {
 }
 
 async fn estimated(service: &Service, body: &Value) -> Value {
-    let response = asked(service, body).await;
-    let status = response.status();
-    let mut answer: Value = response.json().await.unwrap();
-    assert_eq!(status, 200, "{body}: {answer}");
-    answer["data"].take()
+    data_of(asked(service, body).await).await
 }
 
 /// Writes a file as its publisher does: in the encoding of Windows.

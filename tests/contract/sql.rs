@@ -15,7 +15,7 @@ use toise::sql::settings::SqlSettings;
 
 use crate::support::assertions::assert_has;
 use crate::support::sql::set_sql;
-use crate::support::{Service, error_of, http_client};
+use crate::support::{Service, data_of, error_of, http_client};
 
 /// Limits low enough for a test to reach them.
 pub fn low() -> SqlSettings {
@@ -54,11 +54,7 @@ pub async fn ask(service: &Service, key: &str, body: Value) -> Response {
 }
 
 pub async fn rows(service: &Service, key: &str, query: &str) -> Value {
-    let response = ask(service, key, json!({"query": query})).await;
-    let status = response.status();
-    let body: Value = response.json().await.unwrap();
-    assert_eq!(status, 200, "{query}: {body}");
-    body["data"].clone()
+    data_of(ask(service, key, json!({"query": query})).await).await
 }
 
 /// The newest row of the audit log, once the query has ended.

@@ -18,6 +18,7 @@ use toise::opendata::dvf;
 use crate::support::Service;
 use crate::support::assertions::assert_has;
 use crate::support::draw::Draw;
+use crate::support::files::json_lines;
 use crate::support::homes::{body_of, cell, drawn, trained};
 use crate::support::sql::{answered, session_over};
 
@@ -55,12 +56,7 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
             };
             reader.records().map(|cells| row(cells.unwrap())).collect()
         }
-        "ndjson" => {
-            let text = std::io::read_to_string(file).unwrap();
-            text.lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect()
-        }
+        "ndjson" => json_lines(&std::io::read_to_string(file).unwrap()),
         _ => {
             let builder =
                 parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file);
@@ -69,10 +65,7 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
                 lines.write(&batch.unwrap()).unwrap();
             }
             lines.finish().unwrap();
-            let text = String::from_utf8(lines.into_inner()).unwrap();
-            text.lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect()
+            json_lines(&String::from_utf8(lines.into_inner()).unwrap())
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
+use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
@@ -29,9 +30,7 @@ fn import_addresses(data: &Path) {
 }
 
 fn rows(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
-    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    rows.collect()
+    json_lines(&fs::read_to_string(path).unwrap())
 }
 
 #[test]

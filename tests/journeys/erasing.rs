@@ -18,6 +18,7 @@ use toise::store::document;
 use crate::support::alerts::{body, with};
 use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::client::{Client, answer};
+use crate::support::files::files_in;
 use crate::support::portal::{Act, Portal, query};
 use crate::support::process::{Server, new_key, run, toise, try_run};
 use crate::support::receiver::{Act as Answer, Receiver};
@@ -111,12 +112,7 @@ fn texts(path: &Path) -> String {
 /// The files of a data folder that hold a spelling of the contacts, also compressed.
 fn files_with(folder: &Path) -> Vec<(PathBuf, &'static str)> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files_with(&path));
-            continue;
-        }
+    for path in files_in(folder) {
         // A store that was just closed deletes its logs.
         let Ok(bytes) = std::fs::read(&path) else {
             continue;

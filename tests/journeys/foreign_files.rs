@@ -86,7 +86,7 @@ fn a_file_of_the_whole_country_gives_the_sales_of_one_department() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(format!("{header}\n{elsewhere}{rows}{elsewhere}").as_bytes())
         .unwrap();
-    let country = write_file(folder.path(), "full.csv.gz", &gzip.finish().unwrap());
+    let country = write_file(folder.path(), "full.csv.gz", gzip.finish().unwrap());
     let data = folder.path().join("data");
     let import = |path: &str| run(&data, &["import", "dvf", path, "--departments", "83"]);
     let report = import(&country);
@@ -129,7 +129,7 @@ fn sales_are_placed_by_columns_of_lambert_93() {
 fn every_command_reports_what_it_understood_in_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let path = |name: &str, text: &str| write_file(folder.path(), name, &windows_1252(text));
+    let path = |name: &str, text: &str| write_file(folder.path(), name, windows_1252(text));
     let files_of = |report: &Value| report["files"][0].clone();
     let sales = SALES.replace(',', ";").replace("101000.5", "101000,5");
     let sales = path(

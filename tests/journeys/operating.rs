@@ -12,6 +12,7 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
+use crate::support::files::json_lines;
 use crate::support::process::{Server, errors, new_key, run, try_run};
 use crate::support::{certificate, trusting};
 
@@ -158,10 +159,7 @@ fn every_request_logs_one_line_without_secrets_as_text_or_json() {
     );
 
     let json = log_of(folder.path(), "json");
-    let lines: Vec<Value> = json
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = json_lines(&json);
     let answered: Vec<&Value> = lines
         .iter()
         .filter(|line| line["message"] == "answered")

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
+use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
 use crate::support::process::{Server, errors, new_key, run, try_run};
 
@@ -212,10 +213,7 @@ async fn a_class_without_sales_is_rejected_with_its_path() {
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
     run(data, &["estimate", "--input", input, "--output", output]);
     let rows = std::fs::read_to_string(output).unwrap();
-    let rows: Vec<Value> = rows
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let rows: Vec<Value> = json_lines(&rows);
     let said = |row: usize| rows[row]["error"].as_str().unwrap_or_default();
     assert!(said(0).starts_with("type: no sale of a house"), "{rows:?}");
     assert!(

@@ -10,6 +10,7 @@ pub mod crashes;
 pub mod dispatching;
 pub mod draw;
 pub mod failing_disks;
+pub mod files;
 pub mod filters;
 pub mod flight;
 pub mod homes;
@@ -374,11 +375,7 @@ impl Service {
     pub async fn ingest(&self, operator: &str, adverts: &[Value]) -> Value {
         let request = self.keyed(Method::POST, "/v2/protected/admin/adverts", operator);
         let request = request.json(&json!({ "adverts": adverts }));
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let mut answer: Value = response.json().await.unwrap();
-        assert_eq!(status, 200, "{answer}");
-        answer["data"].take()
+        data_of(request.send().await.unwrap()).await
     }
 
     /// A POST with a JSON text under the service's key.
@@ -432,6 +429,14 @@ pub async fn error_of(response: Response) -> (u16, u64, String) {
     assert_eq!(error.len(), 2, "{body}");
     let message = error["message"].as_str().unwrap().to_owned();
     (status, error["code"].as_u64().unwrap(), message)
+}
+
+/// The `data` of a response with the status 200.
+pub async fn data_of(response: Response) -> Value {
+    let (status, url) = (response.status(), response.url().clone());
+    let mut answer: Value = response.json().await.unwrap();
+    assert_eq!(status, 200, "{url}: {answer}");
+    answer["data"].take()
 }
 
 /// The numbers of the only row of a query.

@@ -51,6 +51,18 @@ pub fn write_file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Strin
     path.to_str().unwrap().to_owned()
 }
 
+/// Imports invented sales.
+pub fn import_sales(data: &Path, sales: &str, seed: &str) {
+    let files = tempfile::tempdir().unwrap();
+    let output = files.path().to_str().unwrap();
+    run(
+        data,
+        &["synth", "--dvf", sales, "--seed", seed, "--output", output],
+    );
+    let file = files.path().join("dvf-synth.csv");
+    run(data, &["import", "dvf", file.to_str().unwrap()]);
+}
+
 /// Creates a key with some options of `keys create`.
 pub fn new_key(data: &Path, options: &[&str]) -> String {
     let made = run(data, &[&["keys", "create"], options].concat());
