@@ -11,6 +11,7 @@ use toise::contract::listings::filters::ListingKind;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
+use crate::support::assertions::assert_begins;
 use crate::support::{Service, error_of};
 
 pub(super) const KINDS: [(ListingKind, &str); 2] = [
@@ -316,10 +317,7 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
     ] {
         let (status, code, told) = error_of(service.call(method, &path, &json!({})).await).await;
         assert_eq!((status, code), (422, 10002));
-        assert!(
-            told.starts_with("alerts: the account has 2 active alerts"),
-            "{told}"
-        );
+        assert_begins(&told, "alerts: the account has 2 active alerts");
     }
 }
 

@@ -21,7 +21,7 @@ use toise::service::console_page::ConsolePage;
 use toise::service::settings::{ConsoleSettings, ServerSettings};
 
 use crate::support::Service;
-use crate::support::assertions::assert_has;
+use crate::support::assertions::{assert_begins, assert_has};
 use crate::support::skip::skipped;
 
 const SESSION: &str = "/console-session";
@@ -265,10 +265,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
         .to_str()
         .unwrap()
         .to_owned();
-    assert!(
-        policy.starts_with("default-src 'none'; script-src 'self';"),
-        "{policy}"
-    );
+    assert_begins(policy, "default-src 'none'; script-src 'self';");
     assert!(!policy.contains("unsafe"), "{policy}");
     let html = page.text().await.unwrap();
     // Every file that the page or one of its files names is on this service.

@@ -13,7 +13,7 @@ use toise::accounts::sql_limits::SqlLimits;
 use toise::estimate::live::LiveModel;
 use toise::estimate::valuer::Adjustments;
 
-use crate::support::assertions::pick;
+use crate::support::assertions::{assert_begins, pick};
 use crate::support::homes::{IN_PARIS, body, trained};
 use crate::support::{Service, data_of, error_of};
 
@@ -144,10 +144,7 @@ async fn an_absurd_value_is_rejected_with_its_path_before_the_model_is_needed() 
         let (status, code, message) =
             error_of(service.post(LITE, with(path, value).to_string()).await).await;
         assert_eq!((status, code), (422, 10002));
-        assert!(
-            message.starts_with(&format!("{path}: must be ")),
-            "{message}"
-        );
+        assert_begins(&message, &format!("{path}: must be "));
     }
     // Values that are not numbers, as many clients write them, and one too large for a double.
     let text = body(IN_PARIS, "CLASS_FLAT", 50.5).to_string();

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use toise::geocode::settings::{GeocodingSettings, UpstreamMode};
 use toise::geocode::upstream::Upstream;
 
+use crate::support::assertions::assert_begins;
 use crate::support::portal::{Act, Portal};
 use crate::support::{Service, error_of};
 
@@ -109,10 +110,7 @@ async fn an_only_source_that_fails_is_told() {
     assert_eq!(failed.headers()["retry-after"], "30");
     let (status, code, message) = error_of(failed).await;
     assert_eq!((status, code), (503, 10000));
-    assert!(
-        message.starts_with("the upstream geocoding service does not respond"),
-        "{message}"
-    );
+    assert_begins(&message, "the upstream geocoding service does not respond");
     // Cached answers are still returned.
     let body = json!({"requests": [
         {"operation": "search", "q": "12 rue Droite 48000 Mende", "type": "housenumber"},

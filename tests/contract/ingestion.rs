@@ -10,7 +10,7 @@ use toise::contract::read::read;
 use toise::http::resources::admin::adverts::INGESTING_MAX;
 use uuid::Uuid;
 
-use crate::support::assertions::assert_has;
+use crate::support::assertions::{assert_begins, assert_has};
 use crate::support::{Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
@@ -133,10 +133,7 @@ async fn a_rejected_advert_has_an_error_in_its_place_and_the_rest_is_ingested() 
     assert_eq!(taken[1]["outcome"], "rejected");
     assert_eq!(taken[1]["error"]["code"], 10_002);
     let message = taken[1]["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("adverts[1].type: must be one of: CLASS_UNKNOWN,"),
-        "{message}"
-    );
+    assert_begins(message, "adverts[1].type: must be one of: CLASS_UNKNOWN,");
     assert!(
         taken[3]["error"]["message"]
             .as_str()
@@ -279,10 +276,7 @@ async fn many_properties_are_returned_in_the_requested_order_for_a_credit_each()
         .await;
     let (status, code, message) = error_of(few).await;
     assert_eq!((status, code), (422, 10_002));
-    assert!(
-        message.starts_with("flxIds[0]: must be a UUID"),
-        "{message}"
-    );
+    assert_begins(&message, "flxIds[0]: must be a UUID");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use super::alerts::CREATED;
 use super::areas::south;
 use super::searches::{shown, taken};
 use crate::support::alerts::body;
+use crate::support::assertions::assert_begins;
 use crate::support::{Service, error_of, layers};
 
 async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
@@ -235,11 +236,9 @@ async fn an_alert_whose_layer_was_removed_says_so() {
     folder::remove(service.folder(), &"flood".parse().unwrap()).unwrap();
     for reason in shown().await {
         let reason = reason.as_str().unwrap().to_owned();
-        assert!(
-            reason.starts_with(
-                "no layer \"flood\"; there are no layers: toise import layer NAME FILE"
-            ),
-            "{reason}"
+        assert_begins(
+            &reason,
+            "no layer \"flood\"; there are no layers: toise import layer NAME FILE",
         );
     }
 }

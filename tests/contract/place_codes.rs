@@ -9,6 +9,7 @@ use toise::contract::listings::filters::ListingKind;
 use super::alerts;
 use super::searches;
 use crate::support::alerts::{flat, with};
+use crate::support::assertions::assert_begins;
 use crate::support::process::{errors, try_run};
 use crate::support::{Service, error_of};
 
@@ -268,10 +269,7 @@ async fn alerts_and_adverts_tell_the_code_of_a_place() {
     let advert = json!({"url": "https://p.example/1", "location": {"inseeCode": "Mende"}});
     let taken = service.ingest(&operator, &[advert]).await;
     let told = taken[0]["error"]["message"].as_str().unwrap();
-    assert!(
-        told.starts_with("adverts[0].location.inseeCode: "),
-        "{told}"
-    );
+    assert_begins(told, "adverts[0].location.inseeCode: ");
     assert!(told.ends_with(MENDE), "{told}");
 }
 

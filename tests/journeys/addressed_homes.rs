@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::assertions::{assert_has, pick};
+use crate::support::assertions::{assert_begins, assert_has, pick};
 use crate::support::client::Client;
 use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
@@ -255,10 +255,7 @@ async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     assert_eq!(status, 200, "{answer}");
     assert_eq!(answer["data"][0]["price"], expected["data"]["price"]);
     let message = answer["data"][1]["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("items[1].location.address: "),
-        "{message}"
-    );
+    assert_begins(message, "items[1].location.address: ");
     matches_by_address(&asked).await;
     assert_eq!(server.terminate(), Some(0));
 }

@@ -12,6 +12,12 @@ pub fn assert_has(text: &str, part: &str) {
     assert!(text.contains(part), "{part:?} is not in: {text}");
 }
 
+/// Asserts how a text begins; the failure shows the text.
+#[track_caller]
+pub fn assert_begins(text: &str, begin: &str) {
+    assert!(text.starts_with(begin), "{begin:?} does not begin: {text}");
+}
+
 /// Asserts that a command failed with a message on standard error.
 #[track_caller]
 pub fn assert_refused(output: &Output, message: &str) {
