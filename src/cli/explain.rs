@@ -107,7 +107,7 @@ pub(super) fn short(pair: &Explanation) -> String {
     let shown: Vec<String> = shown
         .filter(|one| one.bits.abs() >= SHOWN_BITS)
         .map(|one| {
-            let (field, found) = (one.field.label(), one.about());
+            let (field, found) = (one.field.as_str(), one.about());
             format!("{field}: {found} ({:+.1} bits)", one.bits)
         })
         .collect();
@@ -174,7 +174,7 @@ fn print(explanation: &Explanation) {
         let bits = format!("{:+.1}", evidence.bits);
         let rarity = evidence.rarity_bits.map(|bits| format!("{bits:+.1}"));
         table.add_row([
-            evidence.field.label().to_owned(),
+            evidence.field.as_str().to_owned(),
             evidence.about().to_owned(),
             bits,
             rarity.unwrap_or_default(),
@@ -195,7 +195,7 @@ fn print(explanation: &Explanation) {
         );
     }
     if !explanation.common.is_empty() {
-        let names = explanation.common.iter().map(|field| field.label());
+        let names = explanation.common.iter().map(|field| field.as_str());
         let names: Vec<&str> = names.collect();
         println!(
             "not compared, because many homes show it: {}",
@@ -254,7 +254,7 @@ mod tests {
         let mut table = crate::table_of(EVIDENCE_COLUMNS);
         for weights in &WEIGHTS {
             for level in weights.levels {
-                table.add_row([weights.field.label(), level.about, "+10.0", "+10.0"]);
+                table.add_row([weights.field.as_str(), level.about, "+10.0", "+10.0"]);
             }
         }
         let text = table.to_string();

@@ -83,8 +83,24 @@ fn judged(other: &Value) -> Comparison {
     compare(&fingerprint(&flat()), &fingerprint(other))
 }
 
-fn outcome(other: &Value) -> DedupVerdict {
-    judged(other).verdict(Thresholds::default())
+#[track_caller]
+fn assert_same(found: &Comparison) {
+    assert_eq!(verdict(found), DedupVerdict::Same, "{found:?}");
+}
+
+#[track_caller]
+fn assert_not_same(found: &Comparison) {
+    assert_ne!(verdict(found), DedupVerdict::Same, "{found:?}");
+}
+
+fn verdict(found: &Comparison) -> DedupVerdict {
+    found.verdict(Thresholds::default())
+}
+
+/// Returns the evidence of a field.
+fn evidence(found: &Comparison, field: ComparedField) -> Option<FieldEvidence> {
+    let mut all = found.evidence.iter().copied();
+    all.find(|one| one.field == field)
 }
 
 fn share_a_block(one: &Value, other: &Value) -> bool {
@@ -98,7 +114,7 @@ fn share_a_block(one: &Value, other: &Value) -> bool {
 #[test]
 fn a_copy_on_another_portal_is_the_same_asset() {
     let copy = judged(&elsewhere(&[]));
-    assert_eq!(copy.verdict(Thresholds::default()), DedupVerdict::Same);
+    assert_same(&copy);
     assert!(copy.probability() > 0.999);
 }
 
@@ -122,7 +138,7 @@ fn rounding_blurring_a_late_price_cut_and_a_truncated_text_do_not_prevent_a_matc
         ),
     ]);
     assert!(share_a_block(&flat(), &other) && share_a_block(&other, &flat()));
-    assert_eq!(outcome(&other), DedupVerdict::Same, "{:?}", judged(&other));
+    assert_same(&judged(&other));
 }
 
 #[test]
@@ -141,7 +157,7 @@ fn another_agencys_own_words_and_pictures_do_not_prevent_a_match() {
         ),
         ("/medias", Value::Null),
     ]);
-    assert_eq!(outcome(&other), DedupVerdict::Same, "{:?}", judged(&other));
+    assert_same(&judged(&other));
 }
 
 #[test]
@@ -158,7 +174,7 @@ fn a_twin_on_another_floor_of_the_building_is_another_asset() {
     ]);
     assert!(share_a_block(&flat(), &twin));
     // Same agency, pictures and scores: too similar to rule out, not enough to merge.
-    assert_ne!(outcome(&twin), DedupVerdict::Same, "{:?}", judged(&twin));
+    assert_not_same(&judged(&twin));
 }
 
 #[test]
@@ -172,20 +188,10 @@ fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence(
     ];
     let words = json!("Appartement de trois pièces à la Butte-aux-Cailles, au calme.");
     let together = with(with(flat(), &apart), &[("/description", words)]);
-    assert_ne!(
-        outcome(&together),
-        DedupVerdict::Same,
-        "{:?}",
-        judged(&together)
-    );
+    assert_not_same(&judged(&together));
     // A shared reference of the agency is strong evidence.
     let numbered = with(flat(), &apart);
-    assert_eq!(
-        outcome(&numbered),
-        DedupVerdict::Same,
-        "{:?}",
-        judged(&numbered)
-    );
+    assert_same(&judged(&numbered));
 }
 
 #[test]
@@ -198,12 +204,7 @@ fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
             ("/contactInCharge", Value::Null),
         ],
     );
-    assert_eq!(
-        outcome(&second),
-        DedupVerdict::Same,
-        "{:?}",
-        judged(&second)
-    );
+    assert_same(&judged(&second));
 }
 
 #[test]
@@ -232,10 +233,7 @@ fn flats_of_a_programme_stay_apart_despite_equal_texts_and_pictures() {
         Some(Veto::Programme)
     );
     let copy = fingerprint(&lot(elsewhere(&[])));
-    assert_eq!(
-        compare(&first, &copy).verdict(Thresholds::default()),
-        DedupVerdict::Same
-    );
+    assert_same(&compare(&first, &copy));
     // A portal shows a lot under the programme's class; the programme itself is not one of its flats.
     let shown = [("/type", json!("CLASS_PROGRAM"))];
     let own_lot = fingerprint(&lot(elsewhere(&shown)));
@@ -289,11 +287,7 @@ fn lots_of_one_price_that_a_portal_shows_together_are_not_merged() {
     assert!(one.new_build && of("programme/1", "Appartement").new_build);
     assert!(!of("biens/1", "Appartement à vendre").new_build);
     let found = compare(&one, &other);
-    assert_ne!(
-        found.verdict(Thresholds::default()),
-        DedupVerdict::Same,
-        "{found:?}"
-    );
+    assert_not_same(&found);
     let on = |storey: &str| of("biens/3", &format!("{title}, {storey}"));
     let (third, fourth) = (on("3ème étage"), on("Étage 4/5"));
     assert_eq!((third.floor, fourth.floor), (Some(3), Some(4)));
@@ -398,10 +392,7 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     assert_ne!(verdict("Zenith - Private Studio (5)"), DedupVerdict::Same);
     // The comparison shows the common text too, which adds nothing.
     let found = compare(&first, &titled(2, "Zenith - Private Studio (5)"));
-    let text = found
-        .evidence
-        .iter()
-        .find(|one| one.field == ComparedField::Text);
+    let text = evidence(&found, ComparedField::Text);
     assert_eq!(
         text.map(|one| (one.about(), one.bits)),
         Some(("the same text", 0.0))
@@ -452,11 +443,7 @@ fn two_long_texts_of_one_seller_that_a_portal_shows_together_are_of_two_homes() 
             &shown(offer, 1, mezzanine, one),
             &shown(offer, 2, garden, other),
         );
-        let text = found
-            .evidence
-            .iter()
-            .find(|one| one.field == ComparedField::Text)
-            .copied();
+        let text = evidence(&found, ComparedField::Text);
         text.unwrap().bits
     };
     let agency = |name: &str| json!({"name": name, "type": "SELLER_TYPE_AGENCY"});
@@ -612,11 +599,7 @@ fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
     let odd = thin(163_470, 1_537, b"75111");
     let again = thin(163_470, 1_537, b"75111");
     let found = among_many(&odd, &again, 0);
-    assert_eq!(
-        found.verdict(Thresholds::default()),
-        DedupVerdict::Same,
-        "{found:?}"
-    );
+    assert_same(&found);
     // Unless other homes around have them too, as in a new building.
     let common = among_many(
         &Fingerprint {
@@ -626,11 +609,7 @@ fn studios_of_one_round_price_and_surface_in_a_dense_city_are_not_merged() {
         &again,
         6,
     );
-    assert_ne!(
-        common.verdict(Thresholds::default()),
-        DedupVerdict::Same,
-        "{common:?}"
-    );
+    assert_not_same(&common);
 }
 
 #[test]
@@ -646,9 +625,8 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
     let verdict = |other: &Fingerprint| among_many(&one, other, 0).verdict(Thresholds::default());
     assert_ne!(verdict(&other), DedupVerdict::Same);
     assert_eq!(verdict(&one), DedupVerdict::Same);
-    let apart = compare(&one, &other);
-    let mut evidence = apart.evidence.iter();
-    assert!(evidence.any(|one| one.about() == "another number"));
+    let apart = evidence(&compare(&one, &other), ComparedField::Address);
+    assert_eq!(apart.unwrap().about(), "another number");
     // About 200 m apart: the position shows the address already.
     let [here, there] = [48_850_000, 48_851_800].map(|lat_e6| {
         let mut placed = one;
@@ -668,14 +646,12 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
         ..one
     };
     let of_programme = compare(&lot, &lot);
-    let mut evidence = of_programme.evidence.iter();
-    let address = evidence.find(|one| one.field == ComparedField::Address);
+    let address = evidence(&of_programme, ComparedField::Address);
     assert_eq!(address.unwrap().bits, 0.0);
     let rarity = |around: &[Fingerprint]| {
         let agreements = around.iter().map(|other| Agreements::between(&one, other));
         let found = compare_among(&one, &one, &agreements.collect::<Surroundings>());
-        let mut evidence = found.evidence.iter();
-        let found = evidence.find(|one| one.field == ComparedField::Address);
+        let found = evidence(&found, ComparedField::Address);
         found.and_then(|one| one.rarity_bits)
     };
     // Many flats of other prices and surfaces have the same address.
@@ -694,9 +670,7 @@ fn homes_of_different_addresses_stay_apart_and_one_address_counts_by_its_rarity(
 fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
     let one = thin(163_470, 1_537, b"75111");
     let bits = |changed: Fingerprint, field: ComparedField| {
-        let compared = compare(&changed, &one);
-        let found = compared.evidence.iter().find(|one| one.field == field);
-        found.unwrap().bits
+        evidence(&compare(&changed, &one), field).unwrap().bits
     };
     let other_surface = Fingerprint {
         surface_dm2: Some(1_562),
@@ -719,8 +693,7 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
             ..one
         },
     );
-    let mut evidence = storeys.evidence.iter();
-    let surface = evidence.find(|one| one.field == ComparedField::Surface);
+    let surface = evidence(&storeys, ComparedField::Surface);
     assert!(surface.unwrap().bits > 0.0);
     // Another storey does not make a near surface stronger.
     let on = |storey: i16, advert: Fingerprint| Fingerprint {
@@ -888,10 +861,7 @@ fn another_class_weighs_little_if_one_long_text_and_one_surface_agree() {
     let bits = |changes: &[(&str, Value)]| {
         let of_kind = [("/type", json!("CLASS_HOUSE"))];
         let compared = judged(&with(elsewhere(&of_kind), changes));
-        let kind = compared
-            .evidence
-            .iter()
-            .find(|one| one.field == ComparedField::Kind);
+        let kind = evidence(&compared, ComparedField::Kind);
         kind.unwrap().bits
     };
     assert!(bits(&[]) > -0.5);

@@ -12,91 +12,62 @@
 
 use serde::Serialize;
 
-/// A field of the comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ComparedField {
-    /// Position or commune.
-    Place,
-    /// House number and street.
-    Address,
-    /// Habitable area, or plot area for land.
-    Surface,
-    /// Plot area of anything but land.
-    Land,
-    /// Main rooms.
-    Rooms,
-    /// Bedrooms.
-    Bedrooms,
-    /// Storey.
-    Floor,
-    /// Year and storeys of the building.
-    Building,
-    /// Price.
-    Price,
-    /// Energy and climate: scores and classes.
-    Energy,
-    /// Amenities that both mention.
-    Amenities,
-    /// Description.
-    Text,
-    /// Title.
-    Title,
-    /// Figures in the descriptions.
-    Figures,
-    /// Pictures.
-    Photos,
-    /// Seller.
-    Seller,
-    /// Mandate references.
-    Reference,
-    /// Portals, and when the adverts were online.
-    Portal,
-    /// Numbers in the URLs of the adverts.
-    Identifier,
-    /// Lots and charges of the condominium.
-    Condominium,
-    /// District.
-    District,
-    /// Classes that differ.
-    Kind,
-    /// Price before the last change.
-    PreviousPrice,
-}
-
-impl ComparedField {
-    /// Returns its name in the output of commands; the console uses the same names.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Place => "Place",
-            Self::Address => "Address",
-            Self::Surface => "Surface",
-            Self::Land => "Land",
-            Self::Rooms => "Rooms",
-            Self::Bedrooms => "Bedrooms",
-            Self::Floor => "Storey",
-            Self::Building => "Building",
-            Self::Price => "Price",
-            Self::Energy => "Energy",
-            Self::Amenities => "Amenities",
-            Self::Text => "Description",
-            Self::Title => "Title",
-            Self::Figures => "Figures in the description",
-            Self::Photos => "Pictures",
-            Self::Seller => "Seller",
-            Self::Reference => "Seller’s reference",
-            Self::Portal => "Portal",
-            Self::Identifier => "Number in the URL",
-            Self::Condominium => "Condominium",
-            Self::District => "District",
-            Self::Kind => "Type",
-            Self::PreviousPrice => "Price change",
-        }
+toise_base::named! {
+    /// A field of the comparison, with its name in the output of commands; the console uses the same names.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum ComparedField {
+        /// Position or commune.
+        Place = "Place",
+        /// House number and street.
+        Address = "Address",
+        /// Habitable area, or plot area for land.
+        Surface = "Surface",
+        /// Plot area of anything but land.
+        Land = "Land",
+        /// Main rooms.
+        Rooms = "Rooms",
+        /// Bedrooms.
+        Bedrooms = "Bedrooms",
+        /// Storey.
+        Floor = "Storey",
+        /// Year and storeys of the building.
+        Building = "Building",
+        /// Price.
+        Price = "Price",
+        /// Energy and climate: scores and classes.
+        Energy = "Energy",
+        /// Amenities that both mention.
+        Amenities = "Amenities",
+        /// Description.
+        Text = "Description",
+        /// Title.
+        Title = "Title",
+        /// Figures in the descriptions.
+        Figures = "Figures in the description",
+        /// Pictures.
+        Photos = "Pictures",
+        /// Seller.
+        Seller = "Seller",
+        /// Mandate references.
+        Reference = "Seller’s reference",
+        /// Portals, and when the adverts were online.
+        Portal = "Portal",
+        /// Numbers in the URLs of the adverts.
+        Identifier = "Number in the URL",
+        /// Lots and charges of the condominium.
+        Condominium = "Condominium",
+        /// District.
+        District = "District",
+        /// Classes that differ.
+        Kind = "Type",
+        /// Price before the last change.
+        PreviousPrice = "Price change",
     }
 }
 
 /// Number of fields.
-pub const FIELDS: usize = 23;
+pub const FIELDS: usize = ComparedField::ALL.len();
 
 /// One level of agreement.
 #[derive(Clone, Copy, Debug)]

@@ -343,17 +343,11 @@ async fn deliveries_are_priced_by_item_and_kind_of_match_once() {
     );
     sending.resume("127.0.0.1");
     sending
-        .until_number(
-            "SELECT count(*) FROM deliveries WHERE status = 'delivered'",
-            1,
-        )
+        .until_count("deliveries WHERE status = 'delivered'", 1)
         .await;
     sending.clock.advance_ms(6_001);
     sending
-        .until_number(
-            "SELECT count(*) FROM deliveries WHERE status = 'delivered'",
-            2,
-        )
+        .until_count("deliveries WHERE status = 'delivered'", 2)
         .await;
     let day = sending.clock.now().date_naive();
     let consumer = UsageScope::Account(sending.account.account_id);

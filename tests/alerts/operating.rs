@@ -166,12 +166,8 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
     sending
         .until_number("SELECT min(notification) FROM outbox", 41)
         .await;
-    sending
-        .until_number("SELECT count(*) FROM snapshots", 0)
-        .await;
-    sending
-        .until_number("SELECT count(*) FROM deliveries", 1)
-        .await;
+    sending.until_count("snapshots", 0).await;
+    sending.until_count("deliveries", 1).await;
     let expired = "toise_outbox_expired_total 30";
     until(
         expired,
@@ -184,9 +180,7 @@ async fn the_outbox_lets_go_of_the_oldest_and_says_what_was_lost() {
     // By number.
     sending.tell(failing, Branch::Created, 3_000);
     sending.resume("127.0.0.1");
-    sending
-        .until_number("SELECT count(*) FROM outbox", 1_500)
-        .await;
+    sending.until_count("outbox", 1_500).await;
     let of =
         |alert: TestAlert| format!("SELECT count(*) FROM outbox WHERE alert = {}", alert.number);
     assert_eq!(sending.number(&of(alert)), 0, "what was delivered first");
@@ -210,9 +204,7 @@ async fn an_account_that_fills_the_outbox_loses_its_own_and_no_other_account_doe
         sending.tell(alert, Branch::Created, 1_500);
     }
     sending.resume("127.0.0.1");
-    sending
-        .until_number("SELECT count(*) FROM outbox", 1_000)
-        .await;
+    sending.until_count("outbox", 1_000).await;
     let own = format!("SELECT count(*) FROM outbox WHERE alert = {}", other.number);
     assert_eq!(sending.number(&own), 250);
     let lost = "toise_outbox_expired_total 3750";
@@ -236,16 +228,8 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
         from_ms: 0,
         to_ms: i64::MAX,
     };
-    let again = |alert: TestAlert| {
-        replay(
-            &sending.store,
-            &sending.clock,
-            alert.id,
-            window,
-            10,
-            NewId::Random,
-        )
-    };
+    let (store, clock) = (sending.store.clone(), sending.clock.clone());
+    let again = |alert: TestAlert| replay(&store, &clock, alert.id, window, 10, NewId::Random);
     assert_eq!(again(alerts[0]).unwrap().items, 2);
     assert!(matches!(again(alerts[0]), Err(replay::Error::StillWaits)));
     for alert in &alerts[1..REPLAYS_MAX] {
@@ -255,16 +239,6 @@ async fn a_replay_waits_for_the_one_before_and_an_account_has_so_many() {
     assert!(matches!(another, Err(replay::Error::TooMany)));
     sending.resume("127.0.0.1");
     sending.until_number(UNDELIVERED, 0).await;
-    let again = |alert: TestAlert| {
-        replay(
-            &sending.store,
-            &sending.clock,
-            alert.id,
-            window,
-            10,
-            NewId::Random,
-        )
-    };
     assert_eq!(again(alerts[REPLAYS_MAX]).unwrap().items, 2);
     assert_eq!(
         again(alerts[0]).unwrap().items,

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::folders::{bytes, data, file, homes, list, outcome, report, sorted, worker};
-use crate::process::{Server, errors, run};
+use crate::assertions::{assert_has, assert_refused};
+use crate::folders::{bytes, data, homes, list, outcome, report, sorted, worker};
+use crate::process::{Server, errors, import_sales, run, write_file};
 
 /// Maximum wait for a change on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -58,7 +59,7 @@ fn estimates_of_workers_are_those_of_one_machine_byte_for_byte() {
         ("valued.csv", 2_000, &["--no-adjustments"]),
         ("valued.ndjson", 600, &["--contributions"]),
     ] {
-        let input = file(folder.path(), "homes.csv", &homes(rows));
+        let input = write_file(folder.path(), "homes.csv", homes(rows));
         let mut arguments = vec!["estimate", "--input", &input];
         arguments.extend(more);
         let report = compared(&arguments, &workers, folder.path(), output);
@@ -102,7 +103,7 @@ fn matches_and_addresses_of_workers_are_those_of_one_machine_byte_for_byte() {
             ),
         });
     }
-    let input = file(folder.path(), "customers.csv", &text);
+    let input = write_file(folder.path(), "customers.csv", text);
     let arguments = [
         "geocode", &input, "--columns", "rue,ville", "--postcode", "code",
     ];
@@ -158,7 +159,7 @@ fn queries_on_workers_give_the_rows_of_one_machine() {
 #[test]
 fn what_workers_cannot_run_is_answered_here_and_said() {
     let folder = tempfile::tempdir().unwrap();
-    let mine = file(folder.path(), "mine.csv", "id,price\na,1\nb,2\n");
+    let mine = write_file(folder.path(), "mine.csv", "id,price\na,1\nb,2\n");
     let one = worker(data());
     let named = format!("mine={mine}");
     let arguments = [
@@ -183,10 +184,7 @@ fn what_workers_cannot_run_is_answered_here_and_said() {
     let rows: Value = serde_json::from_slice(&answered.stdout).unwrap();
     assert_eq!(rows, run(data(), &["sql", query]));
     let said = errors(&answered);
-    assert!(
-        said.contains("answered here, without workers: no plan for workers"),
-        "{said}"
-    );
+    assert_has(&said, "answered here, without workers: no plan for workers");
     let wrong = outcome(
         data(),
         &["sql", "select 1/0 from dvf", "--workers", &one.address],
@@ -202,7 +200,7 @@ fn what_workers_cannot_run_is_answered_here_and_said() {
 #[test]
 fn input_and_output_may_be_objects() {
     let folder = tempfile::tempdir().unwrap();
-    file(folder.path(), "homes.csv", &homes(1_500));
+    write_file(folder.path(), "homes.csv", homes(1_500));
     let one = worker(data());
     let place = |name: &str| format!("file://{}/{name}", folder.path().display());
     let input = folder.path().join("homes.csv");
@@ -217,23 +215,7 @@ fn input_and_output_may_be_objects() {
     let shared = folder.path().join("shared.csv");
     assert_eq!(bytes(local), bytes(shared.to_str().unwrap()));
     let again = outcome(data(), &arguments);
-    assert!(
-        errors(&again).contains("nothing to do"),
-        "{}",
-        errors(&again)
-    );
-}
-
-/// Imports sales of a seed.
-fn import(data: &Path, seed: &str) {
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().to_str().unwrap();
-    run(
-        data,
-        &["synth", "--dvf", "300", "--seed", seed, "--output", output],
-    );
-    let sales = files.path().join("dvf-synth.csv");
-    run(data, &["import", "dvf", sales.to_str().unwrap()]);
+    assert_has(&errors(&again), "nothing to do");
 }
 
 #[test]
@@ -241,7 +223,7 @@ fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = format!("file://{}", bucket.display());
-    import(&data, "1");
+    import_sales(&data, "300", "1");
     run(&data, &["publish", &url]);
     let replica = outer.path().join("replica");
     let follower = Server::start_with(&replica, "worker", &["--replica", &url], Stdio::inherit());
@@ -250,14 +232,9 @@ fn a_worker_of_a_replica_follows_its_writer_and_refuses_while_it_is_behind() {
     let expected = || run(&data, &["sql", query]);
     let rows = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).unwrap();
     assert_eq!(rows(&asked()), expected());
-    import(&data, "2");
+    import_sales(&data, "300", "2");
     let behind = asked();
-    assert!(!behind.status.success());
-    assert!(
-        errors(&behind).contains("its table dvf is"),
-        "{}",
-        errors(&behind)
-    );
+    assert_refused(&behind, "its table dvf is");
     run(&data, &["publish", &url]);
     let published = Instant::now();
     let answered = loop {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::folders::{bytes, command, data, file, homes, list, outcome, report, worker};
-use crate::process::{errors, run, variable};
+use crate::assertions::assert_has;
+use crate::folders::{bytes, command, data, homes, list, outcome, report, worker};
+use crate::process::{errors, run, variable, write_file};
 
 /// Maximum wait for a step on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -46,7 +47,7 @@ impl Job {
     fn new(rows: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-        let input = file(folder.path(), "homes.csv", &homes(rows));
+        let input = write_file(folder.path(), "homes.csv", homes(rows));
         let (local, shared) = (path("local.csv"), path("shared.csv"));
         run(
             data(),
@@ -126,11 +127,7 @@ fn a_query_whose_worker_dies_is_run_again_without_it() {
     assert_eq!(rows, local);
     // The dead worker is left out from the start.
     let again = outcome(data(), &["sql", query, "--workers", &workers]);
-    assert!(
-        errors(&again).contains("does not answer and is left out"),
-        "{}",
-        errors(&again)
-    );
+    assert_has(&errors(&again), "does not answer and is left out");
     assert_eq!(
         serde_json::from_slice::<Value>(&again.stdout).unwrap(),
         local

@@ -115,13 +115,6 @@ pub fn homes(rows: usize) -> String {
     text
 }
 
-/// Writes a file and returns its path.
-pub fn file(folder: &Path, name: &str, text: &str) -> String {
-    let path = folder.join(name);
-    std::fs::write(&path, text).unwrap();
-    path.to_str().unwrap().to_owned()
-}
-
 /// The bytes of a file.
 pub fn bytes(path: &str) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{path}: {error}"))

@@ -3,6 +3,12 @@
 //!
 //! Needs the feature `cluster`.
 
+#[path = "../support/assertions.rs"]
+#[allow(dead_code, reason = "shared with the other tests")]
+mod assertions;
+#[path = "../support/files.rs"]
+#[allow(dead_code, reason = "shared with the other tests")]
+mod files;
 #[path = "../support/process.rs"]
 #[allow(dead_code, reason = "shared with the other tests")]
 mod process;

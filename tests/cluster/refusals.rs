@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::folders::{data, file, homes, outcome};
-use crate::process::{Server, errors, run, toise};
+use crate::assertions::{assert_has, assert_refused};
+use crate::folders::{data, homes, outcome};
+use crate::process::{Server, errors, run, toise, try_run, write_file};
 
 fn worker_with(data: &Path, settings: &[(&str, &str)]) -> Server {
     let mut command = toise(data, &["worker", "--listen", "127.0.0.1:0"]);
@@ -40,11 +41,8 @@ fn a_worker_with_other_data_is_refused_by_name() {
     let stranger = worker_with(other.path(), &[]);
     let (succeeded, said) = asked(&stranger.address, &[]);
     assert!(!succeeded);
-    assert!(
-        said.contains(&format!("the worker {}/ refuses", stranger.address)),
-        "{said}"
-    );
-    let input = file(folder.path(), "homes.csv", &homes(10));
+    assert_has(&said, &format!("the worker {}/ refuses", stranger.address));
+    let input = write_file(folder.path(), "homes.csv", homes(10));
     let valued = folder.path().join("valued.csv");
     let arguments = [
         "estimate",
@@ -106,15 +104,8 @@ fn a_token_must_be_shown_and_certificates_must_be_signed() {
 
 #[test]
 fn nothing_is_sent_in_clear_text_beyond_loopback() {
-    let served = toise(data(), &["worker", "--listen", "0.0.0.0:0"])
-        .output()
-        .unwrap();
-    assert!(!served.status.success());
-    assert!(
-        errors(&served).contains("beyond loopback a worker needs TLS"),
-        "{}",
-        errors(&served)
-    );
+    let served = try_run(data(), &["worker", "--listen", "0.0.0.0:0"]);
+    assert_refused(&served, "beyond loopback a worker needs TLS");
     let (succeeded, said) = asked("http://192.0.2.1:9101", &[("TOKEN", "sesame")]);
     assert!(!succeeded && said.contains("only over https://"), "{said}");
     let (succeeded, said) = asked("http://127.0.0.1:9", &[]);

@@ -1,14 +1,14 @@
 //! A server whose large queries run on workers: its answers do not change, even if workers fail.
 
 use std::fs::{self, File};
-use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::files::copy_folder;
 use crate::folders::{data, list, sorted, worker};
-use crate::process::{Server, errors, new_key, run, toise};
+use crate::process::{Server, errors, import_sales, new_key, run, toise, try_run};
 
 /// Maximum rows of an answer of the server.
 const ROWS_MAX: &str = "1500";
@@ -30,19 +30,6 @@ const QUERIES: [(&str, bool); 4] = [
     ("select flx_id from properties", false),
 ];
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to)
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 /// A server with workers, on a separate data folder.
 struct Served {
     folder: TempDir,
@@ -54,7 +41,7 @@ impl Served {
     fn start(workers: &[&Server]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        copy(data(), &path);
+        copy_folder(data(), &path);
         run(&path, &["synth", "--lake", "--adverts", "60"]);
         run(&path, &["compact"]);
         let key = new_key(&path, &["--scopes", "sql"]);
@@ -80,7 +67,7 @@ impl Served {
     fn ask(&self, query: &str) -> Result<Value, String> {
         let address = &self.server.address;
         let asked = ["sql", "--url", address, "--key", &self.key, query];
-        let output = toise(&self.data(), &asked).output().unwrap();
+        let output = try_run(&self.data(), &asked);
         if output.status.success() {
             Ok(serde_json::from_slice(&output.stdout).unwrap())
         } else {
@@ -129,14 +116,7 @@ fn queries_of_a_server_are_run_by_its_workers_and_give_the_rows_of_one_machine()
 fn a_server_answers_by_itself_when_its_workers_are_behind_or_dead() {
     let (one, two) = (worker(data()), worker(data()));
     let served = Served::start(&[&one, &two]);
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().to_str().unwrap();
-    run(
-        &served.data(),
-        &["synth", "--dvf", "300", "--seed", "9", "--output", output],
-    );
-    let sales = files.path().join("dvf-synth.csv");
-    run(&served.data(), &["import", "dvf", sales.to_str().unwrap()]);
+    import_sales(&served.data(), "300", "9");
     served.compare();
     // The workers still have the former sales.
     assert!(served.said("refuses: its table dvf is") >= 2);

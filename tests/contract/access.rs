@@ -10,10 +10,9 @@ use toise::accounts::key::KeyChange;
 use toise::accounts::keys::{self, KeyKind};
 use toise::base::networks::Networks;
 use toise::transport::cors::AllowedOrigins;
-use toise::transport::server::ServerLimits;
 
 use crate::support::flight;
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
 const KEYS: &str = "/v2/protected/admin/keys";
@@ -37,7 +36,7 @@ async fn a_key_may_be_sent_as_bearer_token() {
 #[tokio::test]
 async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
     let mut shared = None;
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.access.proxies = Arc::new(Networks::parse("127.0.0.1").unwrap());
         shared = Some(app.clone());
     })
@@ -79,7 +78,7 @@ async fn a_key_with_networks_is_taken_from_them_alone_also_behind_a_proxy() {
 
 #[tokio::test]
 async fn pages_of_named_origins_may_call() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.web.origins = Arc::new(AllowedOrigins::parse("https://app.example.com").unwrap())
     })
     .await;

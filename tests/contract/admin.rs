@@ -14,6 +14,7 @@ use toise::opendata::report::ImportReport;
 use toise::store::Store;
 use uuid::Uuid;
 
+use crate::support::assertions::pick;
 use crate::support::{Service, error_of};
 
 struct AdminFixture {
@@ -169,8 +170,8 @@ async fn a_webhook_key_is_replaced_after_an_overlap() {
     assert_eq!(carried(), json!([next, null]));
     let got = data(desk.get(&format!("accounts/{id}")).await).await;
     assert_eq!(
-        (&got["webhook_key"], &got["next_webhook_key"]),
-        (next, &Value::Null)
+        pick(&got, ["webhook_key", "next_webhook_key"]),
+        json!([next, null])
     );
 }
 
@@ -195,10 +196,7 @@ async fn a_key_is_created_shown_once_changed_and_revoked() {
     let changed = data(desk.update_key(id, change).await).await;
     conforms("Key", &changed);
     assert_eq!(changed["grants"], json!(["search", "alerts.list"]));
-    assert_eq!(
-        (&changed["rate"], &changed["name"]),
-        (&json!(3), &json!("x"))
-    );
+    assert_eq!(pick(&changed, ["rate", "name"]), json!([3, "x"]));
     assert!(changed.get("monthly_quota").is_none() && changed.get("revoked_at").is_none());
 
     let nulls = json!({

@@ -7,16 +7,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use super::alerts::{KINDS, ids, make, read, service, take};
 use crate::support::alerts::{flat, known_names, with};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::assertions::pick;
+use crate::support::{Service, error_of};
 
 #[tokio::test]
 async fn a_history_returns_current_records_newest_match_first_and_is_charged() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         known_names(app);
         let mut prices = Prices::default();
         prices.set(Consumption::PropertiesGetAlertHistory, 3);
@@ -145,10 +145,7 @@ async fn a_preview_returns_recent_matches_and_their_number_per_day() {
                 &query(json!({"type": ["CLASS_HOUSE"]})),
             )
             .await;
-        assert_eq!(
-            (&houses["count"], &houses["items"]),
-            (&json!(0), &json!([]))
-        );
+        assert_eq!(pick(&houses, ["count", "items"]), json!([0, []]));
         let month = json!({"search_query": {(listing.filter_key()): {}}});
         let month = service.data(Method::POST, &path, &month).await;
         assert_eq!(month["count"], 3);
@@ -253,8 +250,8 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     let listed = answer(&format!("?account_id={account}&take=1")).await;
     assert_eq!(ids(&listed), [alert]);
     assert_eq!(
-        (&listed[0]["account_id"], &listed[0]["about"]),
-        (&json!(account), &json!("properties"))
+        pick(&listed[0], ["account_id", "about"]),
+        json!([account, "properties"])
     );
     assert_eq!(
         answer(&format!("?account_id={}", Uuid::now_v7())).await,
@@ -265,12 +262,12 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     let shown = answer(&format!("/{alert}")).await;
     let deliveries = json!({"pending": 0, "delivered": 0, "failed": 0, "dead": 0});
     assert_eq!(
-        (&shown["deactivated_because"], &shown["matches"]),
-        (&json!("deleted"), &json!(0))
+        pick(&shown, ["deactivated_because", "matches"]),
+        json!(["deleted", 0])
     );
     assert_eq!(
-        (&shown["deliveries"], &shown["waiting"]),
-        (&deliveries, &json!(0))
+        pick(&shown, ["deliveries", "waiting"]),
+        json!([deliveries, 0])
     );
 
     let delivery = Uuid::now_v7();
@@ -285,8 +282,8 @@ async fn operators_see_alerts_of_every_account_and_retry_dead_letters() {
     service.store.write(insert).unwrap();
     let dead = answer("/dead-letters").await;
     assert_eq!(
-        (&dead[0]["delivery_id"], &dead[0]["status"]),
-        (&json!(delivery), &json!("dead"))
+        pick(&dead[0], ["delivery_id", "status"]),
+        json!([delivery, "dead"])
     );
     let retry = format!("/dead-letters/{delivery}/retry");
     let (status, _, told) = error_of(operate(Method::POST, &retry).await).await;

@@ -8,11 +8,11 @@ use toise::accounts::keys::KeyKind;
 use toise::alerts::AlertRegistry;
 use toise::alerts::settings::AlertLimits;
 use toise::contract::listings::filters::ListingKind;
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::assertions::assert_begins;
+use crate::support::{Service, error_of};
 
 pub(super) const KINDS: [(ListingKind, &str); 2] = [
     (
@@ -24,12 +24,7 @@ pub(super) const KINDS: [(ListingKind, &str); 2] = [
 pub(super) const CREATED: &[&str] = &["ALERT_MATCH_CREATED"];
 
 pub(super) async fn service() -> Service {
-    Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        known_names,
-    )
-    .await
+    Service::start_changed(known_names).await
 }
 
 pub(super) async fn read(service: &Service, path: &str) -> Value {
@@ -263,7 +258,7 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
         kept_per_account_max: 3,
         conditions_max: 3,
     };
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         known_names(app);
         app.data.alerts = AlertRegistry::new(app.store.clone(), app.clock.clone(), limits);
     })
@@ -322,10 +317,7 @@ async fn each_of_several_alerts_is_accepted_or_rejected_separately() {
     ] {
         let (status, code, told) = error_of(service.call(method, &path, &json!({})).await).await;
         assert_eq!((status, code), (422, 10002));
-        assert!(
-            told.starts_with("alerts: the account has 2 active alerts"),
-            "{told}"
-        );
+        assert_begins(&told, "alerts: the account has 2 active alerts");
     }
 }
 

@@ -4,16 +4,16 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::contract::listings::filters::ListingKind;
 use toise::service::isochrones::Isochrones;
-use toise::transport::server::ServerLimits;
 
 use super::alerts::CREATED;
 use super::searches::{shown, taken};
 use crate::support::alerts::{body, with};
+use crate::support::assertions::assert_has;
 use crate::support::portal::{Act, Portal};
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, error_of, http_client};
 
 /// A polygon around the places of the invented adverts that [`taken`] stores.
-fn south() -> Value {
+pub fn south() -> Value {
     json!({"type": "Polygon", "coordinates": [[[-1.0, 43.0], [8.0, 43.0], [8.0, 46.5], [-1.0, 46.5], [-1.0, 43.0]]]})
 }
 
@@ -217,8 +217,7 @@ const REACHED: &str = "/isochrone?resource=bdtopo-valhalla&point=3.50000%2C44.52
     timeUnit=second&profile=car&direction=departure&crs=EPSG%3A4326&geometryFormat=geojson";
 
 async fn service_with_isochrones(address: String) -> Service {
-    let limits = ServerLimits::default();
-    Service::start_with(InMemoryTables::default(), limits, move |app| {
+    Service::start_changed(move |app| {
         app.data.isochrones = Isochrones::new(&address).unwrap();
     })
     .await
@@ -257,10 +256,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
 
     let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
     assert_eq!(status, 422);
-    assert!(
-        message.contains("the isochrone service refuses this question (404"),
-        "{message}"
-    );
+    assert_has(&message, "the isochrone service refuses this question (404");
     for (minutes, mode, fault) in [
         (
             0.0,

@@ -10,10 +10,11 @@ use toise::store::new_id::NewId;
 use uuid::Uuid;
 
 use crate::support::alerts::{AlertFixture, flat};
+use crate::support::assertions::assert_has;
 use crate::support::collecting::{get, post, record, service, told, until};
 use crate::support::error_of;
 use crate::support::portal::{Act, Portal, flat_page};
-use crate::support::process::{errors, run, toise};
+use crate::support::process::{errors, run, try_run};
 
 #[tokio::test]
 async fn a_check_is_answered_at_once_and_its_result_arrives_as_a_change() {
@@ -237,12 +238,6 @@ fn an_operator_merges_and_splits_properties() {
     );
     assert_eq!((adverts(one), adverts(other)), (1, 1));
     assert_eq!(run(data, &["reports", "list"]), json!([]));
-    let again = toise(data, &["reports", "resolve", &wrong, "--note", "encore"])
-        .output()
-        .unwrap();
-    assert!(
-        errors(&again).contains("is already resolved"),
-        "{}",
-        errors(&again)
-    );
+    let again = try_run(data, &["reports", "resolve", &wrong, "--note", "encore"]);
+    assert_has(&errors(&again), "is already resolved");
 }

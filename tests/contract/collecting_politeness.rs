@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::support::assertions::assert_begins;
 use crate::support::collecting::{get, service, told, until};
 use crate::support::portal::{Act, Portal, flat_page};
 
@@ -51,10 +52,7 @@ async fn temporary_failures_are_retried_a_limited_number_of_times() {
     assert_eq!(portal.asked("/cut"), 5);
     let (_, data) = told(get(&service, "adverts", &portal.url("/cut")).await, 422).await;
     let reason = data["reason"].as_str().unwrap();
-    assert!(
-        reason.starts_with("unreachable: the connection was lost"),
-        "{reason}"
-    );
+    assert_begins(reason, "unreachable: the connection was lost");
 }
 
 #[tokio::test]

@@ -12,16 +12,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{InMemoryTables, Service, certificate, trusting};
+use crate::support::{Service, certificate, trusting};
 
 const ASK: &[u8] = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
-
-fn quick() -> InMemoryTables {
-    InMemoryTables {
-        delay: Duration::ZERO,
-        ..InMemoryTables::default()
-    }
-}
 
 fn limits(head_ms: u64, idle_ms: u64) -> ServerLimits {
     ServerLimits {
@@ -51,7 +44,7 @@ async fn closes_after(stream: &mut (impl AsyncReadExt + Unpin)) -> Duration {
 
 #[tokio::test]
 async fn a_connection_may_be_idle_between_requests_for_longer_than_the_head_timeout() {
-    let service = Service::start_with(quick(), limits(300, 3_000), |_| {}).await;
+    let service = Service::start_limited(limits(300, 3_000)).await;
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     for _ in 0..2 {
         assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
@@ -64,7 +57,7 @@ async fn a_connection_may_be_idle_between_requests_for_longer_than_the_head_time
 
 #[tokio::test]
 async fn a_connection_that_is_idle_too_long_is_closed() {
-    let service = Service::start_with(quick(), limits(5_000, 400), |_| {}).await;
+    let service = Service::start_limited(limits(5_000, 400)).await;
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     assert!(ask(&mut stream).await.starts_with("HTTP/1.1 200"));
     let idled = closes_after(&mut stream).await;
@@ -74,7 +67,7 @@ async fn a_connection_that_is_idle_too_long_is_closed() {
 
 async fn over_tls(name: &str, limits: ServerLimits) -> (Service, Tls) {
     let tls = Tls::load(&certificate(name), &certificate(&format!("{name}.key"))).unwrap();
-    let service = Service::start_over(Some(tls.clone()), quick(), limits, |_| {}).await;
+    let service = Service::start_over_tls(&tls, limits).await;
     (service, tls)
 }
 
@@ -163,8 +156,7 @@ async fn a_renewed_certificate_is_used_after_a_reload_and_a_broken_one_is_reject
     };
     put("one");
     let tls = Tls::load(&file("certificate.pem"), &file("key.pem")).unwrap();
-    let service =
-        Service::start_over(Some(tls.clone()), quick(), ServerLimits::default(), |_| {}).await;
+    let service = Service::start_over_tls(&tls, ServerLimits::default()).await;
     let mut before = connect(&service, "one", &[]).await.unwrap();
     put("two");
     tls.reload().unwrap();
@@ -197,7 +189,7 @@ async fn one_address_cannot_take_all_connections() {
         connections_per_address_max: 2,
         ..ServerLimits::default()
     };
-    let service = Service::start_with(quick(), limits, |_| {}).await;
+    let service = Service::start_limited(limits).await;
     let mut first = TcpStream::connect(service.address).await.unwrap();
     let mut second = TcpStream::connect(service.address).await.unwrap();
     assert!(ask(&mut first).await.starts_with("HTTP/1.1 200"));
@@ -221,7 +213,7 @@ async fn one_address_cannot_take_all_connections() {
 
 #[tokio::test]
 async fn requests_that_http_forbids_are_refused_with_our_body() {
-    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    let service = Service::start().await;
     for head in [
         "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com\r\n",
         "OPTIONS * HTTP/1.1\r\nhost: localhost\r\n",
@@ -241,7 +233,7 @@ async fn requests_that_http_forbids_are_refused_with_our_body() {
 
 #[tokio::test]
 async fn a_body_in_broken_chunks_is_malformed() {
-    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    let service = Service::start().await;
     for (chunks, status, code) in [
         ("zz\r\n{}\r\n0\r\n\r\n", 400, 10002),
         ("2\r\n{}zz0\r\n\r\n", 400, 10002),
@@ -262,7 +254,7 @@ async fn a_body_in_broken_chunks_is_malformed() {
 
 #[tokio::test]
 async fn what_the_library_cannot_parse_is_refused() {
-    let service = Service::start_with(quick(), ServerLimits::default(), |_| {}).await;
+    let service = Service::start().await;
     let long = "x".repeat(1 << 20);
     for (request, status) in [
         ("nonsense\r\n\r\n".to_owned(), 400),

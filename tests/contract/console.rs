@@ -19,10 +19,10 @@ use toise::opendata::{dpe, dvf};
 use toise::service::App;
 use toise::service::console_page::ConsolePage;
 use toise::service::settings::{ConsoleSettings, ServerSettings};
-use toise::transport::server::ServerLimits;
 
+use crate::support::Service;
+use crate::support::assertions::{assert_begins, assert_has};
 use crate::support::skip::skipped;
-use crate::support::{InMemoryTables, Service};
 
 const SESSION: &str = "/console-session";
 const SEARCH: &str = "/v2/protected/properties/search/count";
@@ -151,7 +151,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
 #[tokio::test]
 async fn a_session_is_begun_and_told_only_where_its_key_may_be_used_and_within_its_rate() {
     let proxies = Networks::parse("127.0.0.1").unwrap();
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.access.proxies = Arc::new(proxies);
     })
     .await;
@@ -197,14 +197,10 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
     };
     let page = Arc::new(ConsolePage::new(&settings, &ServerSettings::default()));
     let change = |app: &mut App| app.web.console = page;
-    let service =
-        Service::start_with(InMemoryTables::default(), ServerLimits::default(), change).await;
+    let service = Service::start_changed(change).await;
     let page = service.ask(Method::GET, "/console/").send().await.unwrap();
     let policy = page.headers()["content-security-policy"].to_str().unwrap();
-    assert!(
-        policy.contains("connect-src 'self' https://tiles.example;"),
-        "{policy}"
-    );
+    assert_has(policy, "connect-src 'self' https://tiles.example;");
     assert!(policy.contains("script-src 'self';"), "{policy}");
     let response = begun(&service, json!({"key": service.key}), None).await;
     let set = response.headers()["set-cookie"]
@@ -269,10 +265,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
         .to_str()
         .unwrap()
         .to_owned();
-    assert!(
-        policy.starts_with("default-src 'none'; script-src 'self';"),
-        "{policy}"
-    );
+    assert_begins(policy, "default-src 'none'; script-src 'self';");
     assert!(!policy.contains("unsafe"), "{policy}");
     let html = page.text().await.unwrap();
     // Every file that the page or one of its files names is on this service.
@@ -327,7 +320,7 @@ fn what_a_comparison_finds_is_said_in_both_languages() {
         let named = format!(" {}: \"", name.as_str().unwrap());
         assert_eq!(words.matches(&named).count(), 2, "{named}");
         // Commands and the console name a field alike.
-        let in_english = format!("{named}{}\"", field.field.label());
+        let in_english = format!("{named}{}\"", field.field.as_str());
         assert!(words.contains(&in_english), "{in_english}");
         for level in field.levels {
             let said = format!("\n  \"{}\": \"", level.about);

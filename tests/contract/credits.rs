@@ -11,6 +11,7 @@ use toise::accounts::keys::KeyKind;
 use toise::accounts::prices::{Consumption, Prices};
 use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_begins;
 use crate::support::{InMemoryTables, Service, error_of};
 
 const PATHS: [&str; 2] = [
@@ -154,10 +155,7 @@ async fn accounts_do_not_see_each_others_consumption() {
     let refused = service.get(&format!("{path}?from_date=soon")).await;
     let (status, code, message) = error_of(refused).await;
     assert_eq!((status, code), (422, 10002));
-    assert!(
-        message.starts_with("from_date: must be an ISO 8601 date"),
-        "{message}"
-    );
+    assert_begins(&message, "from_date: must be an ISO 8601 date");
 }
 
 #[tokio::test]

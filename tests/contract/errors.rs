@@ -7,6 +7,7 @@ use toise::transport::server::ServerLimits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::support::assertions::assert_has;
 use crate::support::{InMemoryTables, Service, error_of};
 
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
@@ -115,9 +116,9 @@ async fn a_body_some_mebibytes_over_a_high_limit_is_413_and_the_client_receives_
     let mut answer = String::new();
     connection.read_to_string(&mut answer).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    assert!(
-        answer.contains(r#""message":"body: must not exceed 16777216 bytes""#),
-        "{answer}"
+    assert_has(
+        &answer,
+        r#""message":"body: must not exceed 16777216 bytes""#,
     );
 }
 

@@ -7,11 +7,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use uuid::Uuid;
 
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::assertions::assert_begins;
+use crate::support::{Service, error_of};
 use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyKind;
 use toise::transport::body_budget::BodyBudget;
-use toise::transport::server::ServerLimits;
 
 const PATH: &str = "/geocoding/search/csv";
 /// Maximum wait for the service to notice.
@@ -63,10 +63,7 @@ async fn a_form_without_its_boundary_is_refused() {
     let refused = send(&service, &service.key, vec![b'a'; 2 << 20]).await;
     let (status, _, message) = error_of(refused).await;
     assert_eq!(status, 422, "{message}");
-    assert!(
-        message.starts_with("body: must be a form: no boundary"),
-        "{message}"
-    );
+    assert_begins(&message, "body: must be a form: no boundary");
 }
 
 /// Sends the head of a request and the beginning of its file, and nothing more.
@@ -84,12 +81,7 @@ async fn half_sent(service: &Service, key: &str) -> TcpStream {
 async fn the_files_of_a_key_leave_places_to_others() {
     let places = BodyBudget::new(8);
     let held = places.clone();
-    let service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        move |app| app.capacity.geocoding_files = places,
-    )
-    .await;
+    let service = Service::start_changed(move |app| app.capacity.geocoding_files = places).await;
     let sending = [
         half_sent(&service, &service.key).await,
         half_sent(&service, &service.key).await,
@@ -104,10 +96,7 @@ async fn the_files_of_a_key_leave_places_to_others() {
     assert!(refused.headers().contains_key("retry-after"));
     let (status, _, message) = error_of(refused).await;
     assert_eq!(status, 429, "{message}");
-    assert!(
-        message.starts_with("too many files of addresses"),
-        "{message}"
-    );
+    assert_begins(&message, "too many files of addresses");
     // The call that starts a project reads its file.
     let start = format!("/geocoding/async/projects/{}/start", Uuid::now_v7());
     let start = || service.keyed(Method::POST, &start, &service.key).send();

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 use toise::geocode::settings::{GeocodingSettings, UpstreamMode};
 use toise::geocode::upstream::Upstream;
-use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_begins;
 use crate::support::portal::{Act, Portal};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const SEARCH: &str = "/geocoding/search?q=12+rue+Droite+48000+Mende&type=housenumber";
 /// The request to the upstream service.
@@ -19,8 +19,7 @@ async fn service(portal: &Portal, mode: UpstreamMode) -> Service {
         upstream_rate_per_s: 1_000,
         ..GeocodingSettings::default()
     };
-    let limits = ServerLimits::default();
-    Service::start_with(InMemoryTables::default(), limits, move |app| {
+    Service::start_changed(move |app| {
         let (store, clock) = (app.store.clone(), app.clock.clone());
         let upstream = Upstream::new(&settings, store, clock).unwrap().unwrap();
         app.data.geocoding = app.data.geocoding.clone().with_upstream(upstream);
@@ -111,10 +110,7 @@ async fn an_only_source_that_fails_is_told() {
     assert_eq!(failed.headers()["retry-after"], "30");
     let (status, code, message) = error_of(failed).await;
     assert_eq!((status, code), (503, 10000));
-    assert!(
-        message.starts_with("the upstream geocoding service does not respond"),
-        "{message}"
-    );
+    assert_begins(&message, "the upstream geocoding service does not respond");
     // Cached answers are still returned.
     let body = json!({"requests": [
         {"operation": "search", "q": "12 rue Droite 48000 Mende", "type": "housenumber"},

@@ -8,18 +8,17 @@ use serde_json::{Value, json};
 use toise::accounts::key::{KeyChange, KeyKind};
 use toise::accounts::keys;
 use toise::accounts::prices::{Consumption, Prices};
-use toise::transport::server::ServerLimits;
 
 use super::alerts::{CREATED, KINDS, service as service_with_alerts};
 use crate::support::alerts::body;
 use crate::support::collecting::{get, service as collecting_service, told};
 use crate::support::portal::{Portal, flat_page};
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::{Service, error_of};
 
 const PATH: &str = "/v2/protected/opendata/dpe/search";
 
 async fn priced() -> Service {
-    Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    Service::start_changed(|app| {
         let mut prices = Prices::default();
         prices.set(Consumption::OpendataDpeSearch, 1);
         app.billing.prices = Arc::new(prices);
@@ -87,7 +86,7 @@ async fn what_was_answered_is_given_again_past_the_quota() {
 
 #[tokio::test]
 async fn a_repeated_query_is_charged_once_and_answered_anew() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         let mut prices = Prices::default();
         prices.set(Consumption::Sql, 1);
         app.billing.prices = Arc::new(prices);

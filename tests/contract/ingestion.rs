@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use toise::contract::listings::{Advert, Property};
 use toise::contract::read::read;
 use toise::http::resources::admin::adverts::INGESTING_MAX;
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
-use crate::support::{InMemoryTables, Service, error_of};
+use crate::support::assertions::{assert_begins, assert_has};
+use crate::support::{Service, error_of};
 
 const ADVERTS: &str = "/v2/protected/admin/adverts";
 
@@ -133,10 +133,7 @@ async fn a_rejected_advert_has_an_error_in_its_place_and_the_rest_is_ingested() 
     assert_eq!(taken[1]["outcome"], "rejected");
     assert_eq!(taken[1]["error"]["code"], 10_002);
     let message = taken[1]["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("adverts[1].type: must be one of: CLASS_UNKNOWN,"),
-        "{message}"
-    );
+    assert_begins(message, "adverts[1].type: must be one of: CLASS_UNKNOWN,");
     assert!(
         taken[3]["error"]["message"]
             .as_str()
@@ -202,10 +199,7 @@ async fn rows_of_another_shape_become_adverts_by_a_mapping() {
     assert_eq!(advert["location"]["precision"], "TOWN");
     let (status, _, message) = error_of(mapped("rien", json!([row])).await.unwrap()).await;
     assert_eq!(status, 422);
-    assert!(
-        message.contains("mapping: must be one of: apimo, bienici-api, "),
-        "{message}"
-    );
+    assert_has(&message, "mapping: must be one of: apimo, bienici-api, ");
 }
 
 #[tokio::test]
@@ -282,10 +276,7 @@ async fn many_properties_are_returned_in_the_requested_order_for_a_credit_each()
         .await;
     let (status, code, message) = error_of(few).await;
     assert_eq!((status, code), (422, 10_002));
-    assert!(
-        message.starts_with("flxIds[0]: must be a UUID"),
-        "{message}"
-    );
+    assert_begins(&message, "flxIds[0]: must be a UUID");
 }
 
 #[tokio::test]
@@ -311,7 +302,7 @@ async fn an_unknown_identifier_is_404_and_not_charged() {
 async fn a_call_whose_client_disconnected_holds_its_permit_until_its_adverts_are_stored() {
     const ADVERTS_SENT: usize = 600;
     let mut turns = None;
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         turns = Some(Arc::clone(&app.capacity.ingesting));
     })
     .await;

@@ -7,13 +7,11 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use toise::transport::server::ServerLimits;
-
 use super::alerts::{CREATED, KINDS, service as service_with_alerts};
+use crate::support::Service;
 use crate::support::alerts::body;
 use crate::support::collecting::{get, service as collecting_service, told};
 use crate::support::portal::{Portal, flat_page};
-use crate::support::{InMemoryTables, Service};
 
 /// A call under an idempotency key.
 async fn make(service: &Service, key: &str, path: &str, body: &Value) -> Value {
@@ -127,7 +125,7 @@ async fn a_key_and_an_account_made_again_have_the_secrets_that_were_given() {
 
 #[tokio::test]
 async fn a_call_cut_off_while_it_is_billed_is_not_made_again_before_that_has_ended() {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         app.capacity.request_timeout = Duration::from_secs(2);
     })
     .await;

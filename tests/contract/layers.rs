@@ -7,14 +7,11 @@ use toise::contract::listings::filters::ListingKind;
 use toise::layers::folder;
 
 use super::alerts::CREATED;
+use super::areas::south;
 use super::searches::{shown, taken};
 use crate::support::alerts::body;
+use crate::support::assertions::assert_begins;
 use crate::support::{Service, error_of, layers};
-
-/// A polygon around some of the places of the invented adverts that [`taken`] stores.
-fn south() -> Value {
-    json!({"type": "Polygon", "coordinates": [[[-1.0, 43.0], [8.0, 43.0], [8.0, 46.5], [-1.0, 46.5], [-1.0, 43.0]]]})
-}
 
 async fn data(service: &Service, method: Method, path: &str, body: &Value) -> Value {
     service.clock.advance_ms(20);
@@ -239,11 +236,9 @@ async fn an_alert_whose_layer_was_removed_says_so() {
     folder::remove(service.folder(), &"flood".parse().unwrap()).unwrap();
     for reason in shown().await {
         let reason = reason.as_str().unwrap().to_owned();
-        assert!(
-            reason.starts_with(
-                "no layer \"flood\"; there are no layers: toise import layer NAME FILE"
-            ),
-            "{reason}"
+        assert_begins(
+            &reason,
+            "no layer \"flood\"; there are no layers: toise import layer NAME FILE",
         );
     }
 }

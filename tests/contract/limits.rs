@@ -169,12 +169,7 @@ async fn half_sent_bodies_of_an_address_with_many_keys_hold_no_more_than_its_sha
 async fn half_sent_bodies_hold_no_more_than_a_share(is_key_each: bool) {
     let budget = BodyBudget::new(4 << 20);
     let bodies = budget.clone();
-    let service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        move |app| app.capacity.bodies = bodies,
-    )
-    .await;
+    let service = Service::start_changed(move |app| app.capacity.bodies = bodies).await;
     let mut sending = Vec::new();
     for _ in 0..20 {
         let key = if is_key_each {
@@ -261,7 +256,7 @@ async fn metric(service: &Service, name: &str) -> Option<u64> {
 
 /// A service that an address may call three times a second without a key. Its clock stands still.
 async fn slow_without_a_key(change: impl FnOnce(&mut App)) -> Service {
-    Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    Service::start_changed(|app| {
         app.access.addresses = AddressRates::new(3, app.clock.clone());
         change(app);
     })

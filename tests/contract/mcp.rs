@@ -6,6 +6,7 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyKind;
 use toise::sql::audit::latest;
 
+use crate::support::assertions::assert_begins;
 use crate::support::{ROWS, Service, error_of};
 
 /// Sends a message with a bearer token.
@@ -111,10 +112,7 @@ async fn an_error_is_a_result_with_the_error_body_of_the_service() {
     assert_eq!(code, 10002);
     assert!(wrong_type.starts_with("size: must be"), "{wrong_type}");
     let (_, unknown) = message("search_sales", json!({"colour": "red"})).await;
-    assert!(
-        unknown.starts_with("colour: is not an argument"),
-        "{unknown}"
-    );
+    assert_begins(&unknown, "colour: is not an argument");
     let (_, other_path) = message("get_property", json!({"flxId": "search"})).await;
     assert_eq!(other_path, "flxId: must be a UUID");
     let id = "0198c0de-0000-7000-8000-000000000001";

@@ -9,7 +9,8 @@ use toise::contract::listings::filters::ListingKind;
 use super::alerts;
 use super::searches;
 use crate::support::alerts::{flat, with};
-use crate::support::process::{errors, toise};
+use crate::support::assertions::assert_begins;
+use crate::support::process::{errors, try_run};
 use crate::support::{Service, error_of};
 
 /// The end of the message for a town in place of its INSEE code.
@@ -268,10 +269,7 @@ async fn alerts_and_adverts_tell_the_code_of_a_place() {
     let advert = json!({"url": "https://p.example/1", "location": {"inseeCode": "Mende"}});
     let taken = service.ingest(&operator, &[advert]).await;
     let told = taken[0]["error"]["message"].as_str().unwrap();
-    assert!(
-        told.starts_with("adverts[0].location.inseeCode: "),
-        "{told}"
-    );
+    assert_begins(told, "adverts[0].location.inseeCode: ");
     assert!(told.ends_with(MENDE), "{told}");
 }
 
@@ -328,7 +326,7 @@ fn the_command_line_tells_the_code_of_a_department() {
             ("20", "unknown department"),
         ] {
             let arguments = ["import", table, "--departments", named];
-            let output = toise(data.path(), &arguments).output().unwrap();
+            let output = try_run(data.path(), &arguments);
             let told = errors(&output);
             assert_eq!(output.status.code(), Some(2), "{told}");
             assert!(told.contains(&format!(": {hint}\n")), "{told}");
@@ -346,7 +344,7 @@ fn a_row_of_a_portfolio_tells_the_code_of_its_town() {
     std::fs::write(&input, "id,insee_code\n1,Mende\n").unwrap();
     let (from, to) = (input.to_str().unwrap(), output.to_str().unwrap());
     let arguments = ["match", "dvf", "--input", from, "--output", to];
-    let ended = toise(data.path(), &arguments).output().unwrap();
+    let ended = try_run(data.path(), &arguments);
     let rows = std::fs::read_to_string(&output).unwrap_or_else(|_| panic!("{}", errors(&ended)));
     let row: Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
     let told = row["error"].as_str().unwrap();

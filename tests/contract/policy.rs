@@ -10,11 +10,10 @@ use toise::accounts::scopes::Scope;
 use toise::http::endpoint::BodyRule;
 use toise::http::endpoint::{Access, Endpoint};
 use toise::http::resources;
-use toise::transport::server::ServerLimits;
 use uuid::Uuid;
 
+use crate::support::Service;
 use crate::support::alerts::known_names;
-use crate::support::{InMemoryTables, Service};
 
 const COLUMNS: [&str; 11] = [
     "endpoint",
@@ -93,12 +92,7 @@ async fn alert_of(service: &Service, root: &str) -> Uuid {
 
 #[tokio::test]
 async fn every_endpoint_admits_the_right_keys_only() {
-    let service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        known_names,
-    )
-    .await;
+    let service = Service::start_changed(known_names).await;
     let every_scope = Scope::NAMES.join(",");
     let trial_scopes = KeyKind::Test.default_scopes().to_string();
     let expired = service

@@ -10,7 +10,7 @@ use toise::geo::distance::planar_distance_m;
 use toise::synth::adverts::level::DistortionLevel;
 use toise::synth::adverts::{AdvertsRequest, MarketGenerator};
 
-use crate::support::{Service, error_of};
+use crate::support::{Service, data_of, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
 
@@ -34,10 +34,7 @@ pub async fn taken(adverts: u64) -> (Service, u64) {
 async fn asked(service: &Service, path: &str, body: &Value) -> Value {
     // Fifty requests per second on the test's clock.
     service.clock.advance_ms(20);
-    let response = service.post(path, body.to_string()).await;
-    assert_eq!(response.status(), 200, "{body}");
-    let mut answer: Value = response.json().await.unwrap();
-    answer["data"].take()
+    data_of(service.post(path, body.to_string()).await).await
 }
 
 /// Waits until searches return as many properties as the store holds.

@@ -10,10 +10,6 @@ use tokio::net::TcpStream;
 
 use crate::support::{InMemoryTables, Service, error_of};
 
-fn quick() -> InMemoryTables {
-    InMemoryTables::default()
-}
-
 #[tokio::test]
 async fn probes_and_the_document_need_no_key() {
     let service = Service::start().await;
@@ -50,7 +46,7 @@ async fn a_connection_that_never_finishes_its_request_head_is_closed() {
         header_read_timeout: Duration::from_millis(200),
         ..ServerLimits::default()
     };
-    let service = Service::start_with(quick(), limits, |_| {}).await;
+    let service = Service::start_limited(limits).await;
     for start in ["", "PR", "GET /version HTTP/1.1\r\nhost: x\r\n"] {
         let mut connection = TcpStream::connect(service.address).await.unwrap();
         connection.write_all(start.as_bytes()).await.unwrap();
@@ -67,7 +63,7 @@ async fn connections_beyond_the_maximum_wait() {
         connections_max: 1,
         ..ServerLimits::default()
     };
-    let service = Service::start_with(quick(), limits, |_| {}).await;
+    let service = Service::start_limited(limits).await;
     let holding = TcpStream::connect(service.address).await.unwrap();
     tokio::time::sleep(Duration::from_millis(100)).await;
     let waiting = service.ask(Method::GET, "/version").send();

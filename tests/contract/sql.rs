@@ -12,10 +12,10 @@ use toise::accounts::keys;
 use toise::accounts::sql_limits::SqlLimitsChange;
 use toise::sql::audit::{AuditEntry, latest};
 use toise::sql::settings::SqlSettings;
-use toise::transport::server::ServerLimits;
 
+use crate::support::assertions::assert_has;
 use crate::support::sql::set_sql;
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, data_of, error_of, http_client};
 
 /// Limits low enough for a test to reach them.
 pub fn low() -> SqlSettings {
@@ -38,7 +38,7 @@ pub async fn service(settings: SqlSettings) -> (Service, String) {
         let key = service.key_with("sql");
         return (service, key);
     }
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         set_sql(app, &settings);
     });
     let service = service.await;
@@ -54,11 +54,7 @@ pub async fn ask(service: &Service, key: &str, body: Value) -> Response {
 }
 
 pub async fn rows(service: &Service, key: &str, query: &str) -> Value {
-    let response = ask(service, key, json!({"query": query})).await;
-    let status = response.status();
-    let body: Value = response.json().await.unwrap();
-    assert_eq!(status, 200, "{query}: {body}");
-    body["data"].clone()
+    data_of(ask(service, key, json!({"query": query})).await).await
 }
 
 /// The newest row of the audit log, once the query has ended.
@@ -151,10 +147,7 @@ async fn rows_with_a_position_are_geodata() {
     let body = json!({"query": "select 1 as n", "format": "geojson"});
     let (status, _, message) = error_of(ask(&service, &key, body).await).await;
     assert_eq!(status, 422, "{message}");
-    assert!(
-        message.contains("no position among the columns n"),
-        "{message}"
-    );
+    assert_has(&message, "no position among the columns n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,11 +10,10 @@ use uuid::Uuid;
 use toise::sql::SqlError;
 use toise::sql::audit::{Caller, Protocol};
 use toise::sql::settings::SqlSettings;
-use toise::transport::server::ServerLimits;
 
 use super::sql::{ask, low, rows, service};
 use crate::support::sql::set_sql;
-use crate::support::{InMemoryTables, Service, error_of, http_client};
+use crate::support::{Service, error_of, http_client};
 
 /// Maximum MiB that a query may add to the memory of the whole process: its own memory, buffers for spilling, and
 /// memory that the allocator retains.
@@ -341,14 +340,10 @@ async fn wide_rows_long_texts_and_names_that_are_used_twice_are_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_only_planned_is_bounded_and_takes_turns() {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let _service = Service::start_with(
-        InMemoryTables::default(),
-        ServerLimits::default(),
-        move |app| {
-            set_sql(app, &low());
-            sender.send(app.data.sql.clone()).unwrap();
-        },
-    )
+    let _service = Service::start_changed(move |app| {
+        set_sql(app, &low());
+        sender.send(app.data.sql.clone()).unwrap();
+    })
     .await;
     let sql = receiver.recv().unwrap();
     let key_id = Uuid::now_v7();

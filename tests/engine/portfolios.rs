@@ -14,6 +14,7 @@ use toise::opendata::{Dataset, OpenData, functions};
 use toise::sql::plan::plan;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
+use crate::support::files::json_lines;
 use crate::support::sql::session_over;
 
 /// Records of the synthetic lake: it needs several communes, but not several row groups.
@@ -47,13 +48,6 @@ fn options(dataset: Dataset, input: &Path, output: &Path) -> BulkOptions {
     }
 }
 
-fn rows_of(path: &Path) -> Vec<Map<String, Value>> {
-    let text = fs::read_to_string(path).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
 fn matched(
     open_data: &OpenData,
     folder: &Path,
@@ -66,7 +60,7 @@ fn matched(
     let mut options = options(Dataset::Dpe, &input, &output);
     change(&mut options);
     let report = run(open_data, &options).unwrap();
-    (rows_of(&output), report)
+    (json_lines(&fs::read_to_string(&output).unwrap()), report)
 }
 
 /// The answers of the endpoint, as rows of a bulk answer.

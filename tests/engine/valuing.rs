@@ -14,12 +14,13 @@ use toise::estimate::request::fields::columns;
 use toise::estimate::valuer::{Adjustments, Valuer};
 use toise::estimate::{Detail, Model, store};
 use toise::opendata::dvf;
-use toise::transport::server::ServerLimits;
 
+use crate::support::Service;
+use crate::support::assertions::assert_has;
 use crate::support::draw::Draw;
+use crate::support::files::json_lines;
 use crate::support::homes::{body_of, cell, drawn, trained};
 use crate::support::sql::{answered, session_over};
-use crate::support::{InMemoryTables, Service};
 
 /// Homes drawn.
 const HOMES: usize = 60;
@@ -55,12 +56,7 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
             };
             reader.records().map(|cells| row(cells.unwrap())).collect()
         }
-        "ndjson" => {
-            let text = std::io::read_to_string(file).unwrap();
-            text.lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect()
-        }
+        "ndjson" => json_lines(&std::io::read_to_string(file).unwrap()),
         _ => {
             let builder =
                 parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file);
@@ -69,10 +65,7 @@ fn rows(path: &Path) -> Vec<Map<String, Value>> {
                 lines.write(&batch.unwrap()).unwrap();
             }
             lines.finish().unwrap();
-            let text = String::from_utf8(lines.into_inner()).unwrap();
-            text.lines()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect()
+            json_lines(&String::from_utf8(lines.into_inner()).unwrap())
         }
     }
 }
@@ -110,10 +103,7 @@ async fn a_home_has_one_value_whichever_way_it_is_asked() {
     let homes: Vec<Map<String, Value>> = (0..HOMES).map(|_| drawn(&mut draw)).collect();
 
     let models = LiveModel::open(data, Adjustments::On);
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
-        app.data.models = models
-    })
-    .await;
+    let service = Service::start_changed(|app| app.data.models = models).await;
     let day = service.clock.now().date_naive().to_string();
     let bodies: Vec<Value> = homes.iter().map(body_of).collect();
     let path = "/v2/protected/estimate/property/lite";
@@ -291,10 +281,7 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         progress: Progress::silent(),
     };
     let error = bulk::run(&valuer, &options).unwrap_err().to_string();
-    assert!(
-        error.contains(": the portfolio has no column surface_m2"),
-        "{error}"
-    );
+    assert_has(&error, ": the portfolio has no column surface_m2");
     assert!(
         error.ends_with("; it has longitude, latitude, type"),
         "{error}"

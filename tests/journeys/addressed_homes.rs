@@ -6,9 +6,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_begins, assert_has, pick};
 use crate::support::client::Client;
+use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
 /// An address of the base, at [`IN_PARIS`].
 const ADDRESS: &str = "12 Rue des Ateliers Inventés";
@@ -23,15 +25,12 @@ fn import_addresses(data: &Path) {
          75111_0100_00012;12;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{lon};{lat}\n\
          75111_0100_00080;80;;Rue des Ateliers Inventés;75011;75111;Paris 11e Arrondissement;{far};{lat}\n"
     );
-    let file = data.join("adresses-75.csv");
-    fs::write(&file, text).unwrap();
-    run(data, &["import", "ban", file.to_str().unwrap()]);
+    let file = write_file(data, "adresses-75.csv", text);
+    run(data, &["import", "ban", &file]);
 }
 
 fn rows(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
-    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    rows.collect()
+    json_lines(&fs::read_to_string(path).unwrap())
 }
 
 #[test]
@@ -66,10 +65,7 @@ fn portfolios_of_addresses_are_valued_and_matched() {
     ];
     let report = run(data, &arguments);
     assert_eq!(report["located"], json!({"ADDRESS": 2, "TOWN": 1}));
-    assert_eq!(
-        (&report["valued"], &report["errors"]),
-        (&json!(5), &json!(2))
-    );
+    assert_eq!(pick(&report, ["valued", "errors"]), json!([5, 2]));
     let valued = rows(&output);
     for row in [1, 2] {
         assert_eq!(valued[row]["price"], valued[0]["price"], "{valued:?}");
@@ -82,8 +78,8 @@ fn portfolios_of_addresses_are_valued_and_matched() {
     assert_eq!(valued[3]["price"], valued[0]["price"]);
     assert!(valued[3].get("address_label").is_none(), "{}", valued[3]);
     assert_eq!(
-        (&valued[4]["address_precision"], &valued[4]["confidence"]),
-        (&json!("TOWN"), &json!("LOW"))
+        pick(&valued[4], ["address_precision", "confidence"]),
+        json!(["TOWN", "LOW"])
     );
     let error = |row: usize| valued[row]["error"].as_str().unwrap();
     assert!(error(5).starts_with("address: not "), "{}", error(5));
@@ -94,14 +90,8 @@ fn portfolios_of_addresses_are_valued_and_matched() {
 
     // Without a column of addresses the output has none, and a position is required.
     fs::write(&input, "type,surface_m2\nflat,45\n").unwrap();
-    let refused = toise(data, &["estimate", "--input", from, "--output", to])
-        .output()
-        .unwrap();
-    assert!(
-        errors(&refused).contains("an address, postcode or city instead"),
-        "{}",
-        errors(&refused)
-    );
+    let refused = try_run(data, &["estimate", "--input", from, "--output", to]);
+    assert_has(&errors(&refused), "an address, postcode or city instead");
     match_by_address(data);
     place_sales(data);
 }
@@ -138,8 +128,8 @@ fn match_by_address(data: &Path) {
     assert!(of("d")[0]["total"].as_u64().unwrap() > 0);
     for row in of("d") {
         assert_eq!(
-            (&row["insee_code"], &row["address_precision"]),
-            (&json!("75111"), &json!("TOWN"))
+            pick(row, ["insee_code", "address_precision"]),
+            json!(["75111", "TOWN"])
         );
     }
 }
@@ -181,17 +171,13 @@ fn diagnostics_are_placed_when_addresses_arrive_later() {
 
 /// Imports sales without a position, of which one has an address of the base.
 fn place_sales(data: &Path) {
-    let file = data.join("sales.csv");
     let text = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,adresse_numero,adresse_nom_voie,code_postal,\
         code_commune,nom_commune,id_parcelle,type_local,surface_reelle_bati,longitude,latitude\n\
         1,2024-01-01,Vente,300000,12,RUE DES ATELIERS INVENTES,75011,75111,Paris 11e Arrondissement,751110000A0001,Appartement,40,,\n\
         2,2024-01-01,Vente,300000,3,RUE XQZZY,75011,75111,Paris 11e Arrondissement,751110000A0002,Appartement,40,,\n";
-    fs::write(&file, text).unwrap();
-    let report = run(data, &["import", "dvf", file.to_str().unwrap()]);
-    assert_eq!(
-        (&report["placed"], &report["records"]),
-        (&json!(1), &json!(2))
-    );
+    let file = write_file(data, "sales.csv", text);
+    let report = run(data, &["import", "dvf", &file]);
+    assert_eq!(pick(&report, ["placed", "records"]), json!([1, 2]));
     let sql =
         "SELECT lat, lon FROM dvf WHERE parcel_ids[1] LIKE '751110000A000_' ORDER BY parcel_ids[1]";
     let placed = run(data, &["sql", sql]);
@@ -269,10 +255,7 @@ async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     assert_eq!(status, 200, "{answer}");
     assert_eq!(answer["data"][0]["price"], expected["data"]["price"]);
     let message = answer["data"][1]["error"]["message"].as_str().unwrap();
-    assert!(
-        message.starts_with("items[1].location.address: "),
-        "{message}"
-    );
+    assert_begins(message, "items[1].location.address: ");
     matches_by_address(&asked).await;
     assert_eq!(server.terminate(), Some(0));
 }
@@ -332,9 +315,12 @@ async fn an_advert_with_an_address_gets_its_position_and_says_how_precise_it_is(
         advert(4, json!({"locationCoordinate": {"location": [2.4, 48.85]}})),
         advert(5, json!({"address": format!("{ADDRESS} 75011 Paris")})),
     ];
-    let file = data.join("adverts.ndjson");
-    fs::write(&file, lines.map(|line| line.to_string()).join("\n")).unwrap();
-    let report = run(data, &["ingest", file.to_str().unwrap()]);
+    let file = write_file(
+        data,
+        "adverts.ndjson",
+        lines.map(|line| line.to_string()).join("\n"),
+    );
+    let report = run(data, &["ingest", &file]);
     assert_eq!(report["created"], 5, "{report}");
     let places = stored_places(data).await;
     let precision = |row: usize| &places[row]["precision"];

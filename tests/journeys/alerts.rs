@@ -9,7 +9,7 @@ use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, try_run};
 use crate::support::receiver::{Act, Received, Receiver};
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -143,7 +143,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
             "account \"nobody\"",
         ),
     ] {
-        let output = toise(data, arguments).output().unwrap();
+        let output = try_run(data, arguments);
         assert!(
             !output.status.success() && errors(&output).contains(complaint),
             "{}",

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, try_run};
 
 const SEARCH: &str = "opendata/dvf/search";
 
@@ -142,7 +142,7 @@ fn restore_and_backup_never_overwrite_an_existing_folder() {
     let backup = backup.to_str().unwrap();
     run(&data, &["backup", backup]);
     for arguments in [["restore", backup], ["backup", backup]] {
-        let output = toise(&data, &arguments).output().unwrap();
+        let output = try_run(&data, &arguments);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
         assert!(
             errors(&output).starts_with("error: "),
@@ -151,7 +151,7 @@ fn restore_and_backup_never_overwrite_an_existing_folder() {
         );
     }
     let nothing = folder.path().join("nothing");
-    let output = toise(&nothing, &["backup", "x.tar"]).output().unwrap();
+    let output = try_run(&nothing, &["backup", "x.tar"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!nothing.exists() && !Path::new("x.tar").exists());
 }

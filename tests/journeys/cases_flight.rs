@@ -24,6 +24,7 @@ use serde_json::json;
 use tonic::Code;
 use tonic::transport::Channel;
 
+use crate::support::assertions::assert_has;
 use crate::support::cases::import;
 use crate::support::http_client;
 use crate::support::process::{Server, new_key};
@@ -183,10 +184,7 @@ async fn a_query_with_parameters_counts_once_and_takes_plain_values() {
         .await;
     assert_eq!(nothing.unwrap()[0]["nothing"].logical_null_count(), 1);
     let said = dictionary_refused(&mut client, &count("property_type = ?")).await;
-    assert!(
-        said.contains("send parameters as values, not as dictionaries"),
-        "{said}"
-    );
+    assert_has(&said, "send parameters as values, not as dictionaries");
     // What `executemany` of drivers sends.
     let mut several = client.prepare(count("price_eur > ?"), None).await.unwrap();
     let said = several.execute_update().await.unwrap_err().to_string();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::cases::{case, fails, import};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, try_run};
 
 /// The statements of a file of `tests/cases/`, one a line.
 fn statements(name: &str) -> Vec<String> {
@@ -169,9 +169,7 @@ fn numbers_that_json_cannot_hold_are_null() {
     let queries = statements("37-sql-nan-json/queries.sql");
     let [ratios, places]: [String; 2] = queries.try_into().unwrap();
     let print = |format: &str| {
-        let output = toise(data, &["sql", &ratios, "--format", format])
-            .output()
-            .unwrap();
+        let output = try_run(data, &["sql", &ratios, "--format", format]);
         String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(print("json").trim_end(), r#"[{"a":null,"b":null}]"#);

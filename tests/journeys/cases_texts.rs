@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::cases::{
     case, column, csv_rows, fails, import, import_addresses, import_counts,
 };
@@ -24,7 +25,7 @@ fn apostrophes_in_addresses_are_no_quotes() {
         data,
         &[&arguments[..], &[output.to_str().unwrap()]].concat(),
     );
-    assert_eq!((&report["rows"], &report["ok"]), (&json!(4), &json!(4)));
+    assert_eq!(pick(&report, ["rows", "ok"]), json!([4, 4]));
     let (before, after) = (
         fs::read_to_string(&input).unwrap(),
         fs::read_to_string(&output).unwrap(),
@@ -316,10 +317,7 @@ fn portfolios_with_decimal_commas_are_valued_and_matched() {
     let values = ["dots", "excel-utf8bom", "excel-1252"].map(|form| {
         let homes = case(&format!("31-estimate-excel-portfolio/portfolio-{form}.csv"));
         let report = run(data, &["estimate", "--input", &homes, "--output", written]);
-        assert_eq!(
-            (&report["valued"], &report["errors"]),
-            (&json!(5), &json!(0))
-        );
+        assert_eq!(pick(&report, ["valued", "errors"]), json!([5, 0]));
         csv_rows(&output, b',')
     });
     assert!(

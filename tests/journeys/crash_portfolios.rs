@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use toise::lake::Lake;
 use toise::opendata::Dataset;
 
+use crate::support::files::copy_folder;
 use crate::support::homes::{IN_PARIS, trained};
 use crate::support::http_client;
 use crate::support::process::{Server, new_key};
@@ -49,18 +50,6 @@ fn diagnostics(round: usize) -> Vec<Record> {
         serde_json::from_value(record).unwrap()
     };
     (0..HOMES).map(one).collect()
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Reads a row of numbers from a database of the data folder; nulls are -1.
@@ -139,7 +128,7 @@ fn told(receiver: &Receiver) -> BTreeMap<String, Vec<String>> {
 async fn a_valuation_that_is_killed_completes_without_lost_or_doubled_messages() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    copy(trained().path(), data);
+    copy_folder(trained().path(), data);
     let key = new_key(data, &["--scopes", "ai"]);
     let allowed = ["--allow-webhook-hosts", "127.0.0.1"];
     let serve = || Server::start_with(data, "serve", &allowed, Stdio::null());

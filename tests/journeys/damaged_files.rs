@@ -3,15 +3,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::support::client::Client;
 use crate::support::draw::Draw;
+use crate::support::files::{copy_folder, files_in};
 use crate::support::homes;
-use crate::support::process::{Server, errors, new_key, run, toise, variable};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run, variable, write_file};
 
 /// Maximum wait for the rebuild of an index.
 const REBUILT_WITHIN: Duration = Duration::from_secs(60);
@@ -71,41 +71,24 @@ fn has_checksum(name: &str) -> bool {
 /// A data folder with sales, a model, addresses, adverts and a text index.
 fn data_folder(outer: &Path) -> PathBuf {
     let data = outer.join("data");
-    copy(homes::trained().path(), &data);
+    copy_folder(homes::trained().path(), &data);
     let made = outer.join("made");
     let folder = made.to_str().unwrap();
     run(&data, &["synth", "--adverts", "60", "--output", folder]);
     let adverts = made.join("adverts-synth.ndjson");
     run(&data, &["ingest", adverts.to_str().unwrap()]);
-    let addresses = made.join("adresses.csv");
-    fs::write(&addresses, ADDRESSES).unwrap();
-    run(&data, &["import", "ban", addresses.to_str().unwrap()]);
+    let addresses = write_file(&made, "adresses.csv", ADDRESSES);
+    run(&data, &["import", "ban", &addresses]);
     run(&data, &["compact"]);
     // The text index is filled by a server.
     assert_eq!(Server::start(&data, "serve").terminate(), Some(0));
     data
 }
 
-fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-r").args([from, to]).status();
-    assert!(copied.unwrap().success());
-}
-
 /// The files under a folder, relative to it, sorted.
 fn files(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let inside = path.strip_prefix(folder).unwrap();
-                found.push(inside.to_str().unwrap().to_owned());
-            }
-        }
-    }
+    let inside = |path: &PathBuf| path.strip_prefix(folder).unwrap().display().to_string();
+    let mut found: Vec<String> = files_in(folder).iter().map(inside).collect();
     found.sort();
     found
 }
@@ -122,12 +105,10 @@ fn a_backup_refuses_every_damaged_file_by_name() {
     for name in kept.iter().filter(|name| has_checksum(name)) {
         for damage in DAMAGES.into_iter().filter(|damage| damage.shows(name)) {
             let damaged = outer.join("damaged");
-            copy(&data, &damaged);
+            copy_folder(&data, &damaged);
             damage.apply(&damaged.join(name));
             let to = outer.join("refused");
-            let output = toise(&damaged, &["backup", to.to_str().unwrap()])
-                .output()
-                .unwrap();
+            let output = try_run(&damaged, &["backup", to.to_str().unwrap()]);
             let said = errors(&output);
             assert_eq!(output.status.code(), Some(1), "{name} {damage:?}: {said}");
             let file = Path::new(name).file_name().unwrap().to_str().unwrap();
@@ -175,7 +156,7 @@ fn drawn_damages_are_refused_by_backups_and_keep_no_server_from_starting() {
         let what =
             format!("seed {seed}, damage {number}: {damage:?} of {name} at {at} of {length}");
         let damaged = outer.join("damaged");
-        copy(&data, &damaged);
+        copy_folder(&data, &damaged);
         damage.apply_at(&damaged.join(name), at, bits);
         let to = outer.join("refused");
         let output = toise(&damaged, &["backup", to.to_str().unwrap()]).output();
@@ -216,7 +197,7 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
     for (number, name) in derived.iter().enumerate() {
         let damage = DAMAGES[number % DAMAGES.len()];
         let damaged = outer.join("damaged");
-        copy(&data, &damaged);
+        copy_folder(&data, &damaged);
         damage.apply(&damaged.join(name));
         let server = Server::start(&damaged, "serve");
         let client = Client::new(&server, &key);
@@ -276,7 +257,7 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
         // A flipped bit is noticed when its page is read.
         let damage = [Damage::HalfMissing, Damage::Deleted][number % 2];
         let damaged = outer.join("damaged");
-        copy(&data, &damaged);
+        copy_folder(&data, &damaged);
         damage.apply(&damaged.join(name));
         let is_of_sales = name.contains("_dvf");
         let server = Server::start(&damaged, "serve");

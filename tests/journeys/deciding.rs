@@ -7,7 +7,8 @@ use std::process::Stdio;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::assertions::assert_has;
+use crate::support::process::{Server, errors, new_key, run, sql_number, toise, write_file};
 
 const ADMIN: &str = "/v2/protected/admin";
 const NOTHING: &str = "019bb126-cee2-7a45-a98c-3cba58e89b2d";
@@ -205,10 +206,7 @@ async fn pairs_are_listed_merged_kept_apart_and_split_by_operators_alone() {
         .await
         .unwrap();
     let metrics = metrics.text().await.unwrap();
-    assert!(
-        metrics.contains("\ntoise_candidate_pairs_waiting 0"),
-        "{metrics}"
-    );
+    assert_has(&metrics, "\ntoise_candidate_pairs_waiting 0");
 }
 
 #[tokio::test]
@@ -232,10 +230,8 @@ async fn a_lower_threshold_merges_a_pair_by_itself() {
 #[test]
 fn commands_decide_by_the_thresholds_of_the_settings_and_refuse_those_out_of_order() {
     let file = |data: &Path| {
-        let path = data.join("adverts.ndjson");
         let lines = [thin(1, 310_000, 31), thin(2, 310_000, 31)].map(|advert| advert.to_string());
-        std::fs::write(&path, lines.join("\n")).unwrap();
-        path.to_str().unwrap().to_owned()
+        write_file(data, "adverts.ndjson", lines.join("\n"))
     };
     let ingested = |settings: &str| {
         let folder = tempfile::tempdir().unwrap();
@@ -264,10 +260,7 @@ fn commands_decide_by_the_thresholds_of_the_settings_and_refuse_those_out_of_ord
         .unwrap();
     assert!(!output.status.success());
     let message = errors(&output);
-    assert!(
-        message.contains("dedup.possible_probability must not exceed"),
-        "{message}"
-    );
+    assert_has(&message, "dedup.possible_probability must not exceed");
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! `toise doctor`: what a folder holds, what is missing, and the command that helps, for a folder in any state.
 
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::process::{Server, errors, run, toise};
+use crate::support::files::files_in;
+use crate::support::process::{Server, errors, run, try_run};
 
 /// Runs `doctor`; returns its exit code and its result.
 fn doctor(data: &Path) -> (Option<i32>, Value) {
-    let output = toise(data, &["doctor"]).output().unwrap();
+    let output = try_run(data, &["doctor"]);
     let result = serde_json::from_slice(&output.stdout);
     let result = result.unwrap_or_else(|_| panic!("{}", errors(&output)));
     (output.status.code(), result)
@@ -24,19 +24,6 @@ fn command_of(examined: &Value, message: &str) -> Option<String> {
         findings.filter(|finding| finding["message"].as_str().unwrap().contains(message));
     let finding = found.next()?;
     Some(finding["command"].as_str().unwrap_or_default().to_owned())
-}
-
-fn files(folder: &Path) -> BTreeSet<PathBuf> {
-    let mut files = BTreeSet::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.append(&mut self::files(&path));
-        } else {
-            files.insert(path);
-        }
-    }
-    files
 }
 
 #[test]
@@ -57,7 +44,7 @@ fn a_folder_that_is_missing_or_empty_gets_the_command_that_fills_it() {
     assert_eq!(code, Some(0), "{examined}");
     let demo = command_of(&examined, "to try it").unwrap();
     assert_eq!(demo, format!("toise demo {named}"));
-    assert!(files(&data).is_empty(), "{:?}", files(&data));
+    assert!(files_in(&data).is_empty(), "{:?}", files_in(&data));
 }
 
 #[test]
@@ -65,10 +52,10 @@ fn each_finding_ends_with_the_command_that_removes_it() {
     let outer = tempfile::tempdir().unwrap();
     let data = outer.path().join("data");
     run(&data, &["synth", "--lake", "--dvf", "300", "--dpe", "200"]);
-    let before = files(&data);
+    let before = files_in(&data);
     let (code, examined) = doctor(&data);
     assert_eq!(code, Some(0), "{examined}");
-    assert_eq!(files(&data), before);
+    assert_eq!(files_in(&data), before);
     let sales = &examined["tables"][0];
     assert_eq!(sales["table"], "dvf");
     assert!(sales["rows"].as_u64().unwrap() >= 200, "{sales}");
@@ -107,7 +94,7 @@ fn what_does_not_work_is_a_problem_and_an_exit_code() {
     run(&data, &["synth", "--lake", "--dvf", "300", "--dpe", "200"]);
     fs::create_dir(data.join("models")).unwrap();
     fs::write(data.join("models/current.json"), "{").unwrap();
-    let lost = files(&data.join("lake/_dpe")).into_iter();
+    let lost = files_in(&data.join("lake/_dpe")).into_iter();
     let mut lost = lost.filter(|file| file.extension().is_some_and(|end| end == "parquet"));
     fs::remove_file(lost.next().unwrap()).unwrap();
     let (code, examined) = doctor(&data);

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::process::{errors, run, toise};
+use crate::support::process::{errors, run, try_run};
 
 /// Runs a command on a file, which must fail; returns its errors.
 fn refused(data: &Path, file: &Path, arguments: &[&str]) -> String {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     let message = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {message}");
     let name = file.file_name().unwrap().to_str().unwrap();

@@ -1,15 +1,15 @@
 //! Files of other programs, through every command that reads them: the same data gives the same results, whatever
 //! program wrote the file.
 
-use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, pick};
 use crate::support::cases::fails;
-use crate::support::process::{errors, executable, run};
+use crate::support::process::{errors, executable, run, write_file};
 
 /// Sales of geo-dvf; `~` stands for an empty cell.
 const SALES: &str = "id_mutation,date_mutation,numero_disposition,nature_mutation,valeur_fonciere,adresse_numero,\
@@ -30,10 +30,10 @@ fn windows_1252(text: &str) -> Vec<u8> {
     text.chars().map(|sign| sign as u8).collect()
 }
 
-fn write(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, bytes).unwrap();
-    path
+/// Imports a file of sales and returns the report.
+fn import(data: &Path, name: &str, sales: &[u8]) -> Value {
+    let path = write_file(data.parent().unwrap(), name, sales);
+    run(data, &["import", "dvf", &path])
 }
 
 #[test]
@@ -41,8 +41,7 @@ fn sales_that_went_through_other_programs_are_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let with = |text: &str| SALES.replace('~', text);
-    let clean = write(folder.path(), "clean.csv", with("").as_bytes());
-    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    import(&data, "clean.csv", with("").as_bytes());
     let french: Vec<String> = with("")
         .lines()
         .map(|line| {
@@ -62,16 +61,11 @@ fn sales_that_went_through_other_programs_are_unchanged() {
         ("unicode.txt", utf16(&with("").replace(',', "\t"))),
         ("mac.csv", with("").replace('\n', "\r").into_bytes()),
     ] {
-        let path = write(folder.path(), name, &bytes);
-        let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+        let report = import(&data, name, &bytes);
         let outcome = &report["outcome"];
         assert_eq!(
-            (
-                &outcome["added"],
-                &outcome["replaced"],
-                &outcome["unchanged"]
-            ),
-            (&0.into(), &0.into(), &3.into()),
+            pick(outcome, ["added", "replaced", "unchanged"]),
+            json!([0, 0, 3]),
             "{name}: {report}"
         );
     }
@@ -87,25 +81,18 @@ fn a_file_of_the_whole_country_gives_the_sales_of_one_department() {
         .replace("\n2024-", "\n2025-")
         .replace("Bourg-en-Bresse", "Toulon");
     let (header, rows) = of_var.split_once('\n').unwrap();
-    let own = write(folder.path(), "var.csv", of_var.as_bytes());
+    let own = write_file(folder.path(), "var.csv", of_var.as_bytes());
     let elsewhere = sales.split_once('\n').unwrap().1.repeat(3);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(format!("{header}\n{elsewhere}{rows}{elsewhere}").as_bytes())
         .unwrap();
-    let country = write(folder.path(), "full.csv.gz", &gzip.finish().unwrap());
+    let country = write_file(folder.path(), "full.csv.gz", gzip.finish().unwrap());
     let data = folder.path().join("data");
-    let import = |path: &Path| {
-        let path = path.to_str().unwrap();
-        run(&data, &["import", "dvf", path, "--departments", "83"])
-    };
+    let import = |path: &str| run(&data, &["import", "dvf", path, "--departments", "83"]);
     let report = import(&country);
     assert_eq!(
-        (
-            &report["rows_read"],
-            &report["rows_kept"],
-            &report["rows_not_asked_for"]
-        ),
-        (&21.into(), &3.into(), &18.into()),
+        pick(&report, ["rows_read", "rows_kept", "rows_not_asked_for"]),
+        json!([21, 3, 18]),
         "{report}"
     );
     assert_eq!(
@@ -125,8 +112,7 @@ fn sales_are_placed_by_columns_of_lambert_93() {
         .replace("longitude,latitude", "x,y")
         .replace("5.22,46.2\n", "871234.5,6570000\n")
         .replace("5.24,46.22", "12,6570000");
-    let path = write(folder.path(), "lambert.csv", csv.as_bytes());
-    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let report = import(&data, "lambert.csv", csv.as_bytes());
     let left_out = &report["files"][0]["left_out"];
     let reason = "position unreadable: neither Lambert-93 nor degrees";
     assert_eq!(left_out[reason]["count"], 1, "{report}");
@@ -143,47 +129,31 @@ fn sales_are_placed_by_columns_of_lambert_93() {
 fn every_command_reports_what_it_understood_in_the_same_way() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let path = |name: &str, text: &str| write(folder.path(), name, &windows_1252(text));
+    let path = |name: &str, text: &str| write_file(folder.path(), name, windows_1252(text));
     let files_of = |report: &Value| report["files"][0].clone();
     let sales = SALES.replace(',', ";").replace("101000.5", "101000,5");
     let sales = path(
         "sales.csv",
         &sales.replace('~', "NA").replace("LICES", "FÊTES"),
     );
-    let import = run(&data, &["import", "dvf", sales.to_str().unwrap()]);
+    let import = run(&data, &["import", "dvf", &sales]);
     let adverts = path(
         "adverts.csv",
         "url;titre;prix;surface;réf;localisation\nhttps://a.example/1;Maison T5;250000;65,5;NA;Mende (48000)\n",
     );
-    let ingest = run(
-        &data,
-        &[
-            "ingest",
-            adverts.to_str().unwrap(),
-            "--mapping",
-            "french-csv",
-        ],
-    );
+    let ingest = run(&data, &["ingest", &adverts, "--mapping", "french-csv"]);
     let output = folder.path().join("o.csv");
     let output = output.to_str().unwrap();
     let homes = path(
         "homes.csv",
         "insee_code;price_eur;surface_m2_min;réf\n01053;101000,5;NA;1\n01053;245.000 \u{80};x;2\n",
     );
-    let homes = homes.to_str().unwrap();
     let matched = run(
         &data,
-        &["match", "dvf", "--input", homes, "--output", output],
+        &["match", "dvf", "--input", &homes, "--output", output],
     );
     let places = path("places.csv", "rue;ville;réf\nNA;Mende;1\n");
-    let arguments = [
-        "geocode",
-        places.to_str().unwrap(),
-        "--columns",
-        "rue,ville",
-        "-o",
-        output,
-    ];
+    let arguments = ["geocode", &places, "--columns", "rue,ville", "-o", output];
     let geocoded = run(&data, &arguments);
     for (name, report) in [
         ("import", &import),
@@ -262,12 +232,9 @@ fn adverts_have_the_amounts_and_areas_that_a_person_reads() {
     for (row, ((price, _), (land, _))) in prices.iter().zip(&lands).enumerate() {
         csv += &format!("https://a.example/{row};Maison T5;{price};120;{land};Mende (48000)\n");
     }
-    let path = write(folder.path(), "adverts.csv", csv.as_bytes());
+    let path = write_file(folder.path(), "adverts.csv", csv.as_bytes());
     let mapping = ["--mapping", "french-csv"];
-    run(
-        &data,
-        &[&["ingest", path.to_str().unwrap()][..], &mapping].concat(),
-    );
+    run(&data, &[&["ingest", &path][..], &mapping].concat());
     let query =
         "select current_price_value as price, land_surface as land from adverts order by url";
     let rows = run(&data, &["sql", query]);
@@ -303,9 +270,8 @@ fn a_number_with_two_readings_is_read_like_its_column_or_left_out() {
             "url;titre;prix;surface;localisation\nhttps://a.example/1;Local;250 000;{first};Mende (48000)\n\
              https://a.example/2;Maison T5;150000;{second};Mende (48000)\n"
         );
-        let path = write(folder.path(), &format!("{name}.csv"), csv.as_bytes());
-        let path = path.to_str().unwrap();
-        let report = run(&data, &["ingest", path, "--mapping", "french-csv"]);
+        let path = write_file(folder.path(), &format!("{name}.csv"), csv.as_bytes());
+        let report = run(&data, &["ingest", &path, "--mapping", "french-csv"]);
         let left_out = &report["files"][0]["left_out"];
         let reason = "habitation.surface.total: cannot be read from column surface";
         let count = expected.iter().filter(|area| area.is_none()).count();
@@ -333,7 +299,7 @@ fn adverts_are_read_from_xml() {
     let xml = "<?xml version='1.0'?><client><annonce id='1'><lien>https://a.example/1</lien><prix>210000</prix>\
         <type>CLASS_FLAT</type></annonce><annonce id='2'><lien>https://a.example/2</lien><prix>310000</prix>\
         <type>CLASS_HOUSE</type></annonce></client>";
-    let path = write(folder.path(), "flux.xml", xml.as_bytes());
+    let path = write_file(folder.path(), "flux.xml", xml.as_bytes());
     let maps = [
         "--map",
         "url=lien",
@@ -350,10 +316,7 @@ fn adverts_are_read_from_xml() {
         "--set",
         "location.postalCode=48000",
     ];
-    let report = run(
-        &data,
-        &[&["ingest", path.to_str().unwrap()][..], &maps, &sets].concat(),
-    );
+    let report = run(&data, &[&["ingest", &path][..], &maps, &sets].concat());
     assert_eq!(report["created"], 2, "{report}");
     let file = &report["files"][0];
     let used = file["columns_used"].as_array().unwrap().iter();
@@ -370,43 +333,25 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
     let further = ["--missing", "sans objet,xx"];
     let asked = |arguments: &[&str]| run(&data, &[arguments, &further].concat());
     let sales = SALES.replace('~', "XX");
-    let sales = write(folder.path(), "sales.csv", sales.as_bytes());
-    let sales = sales.to_str().unwrap();
-    let report = asked(&["import", "dvf", sales]);
+    let sales = write_file(folder.path(), "sales.csv", sales.as_bytes());
+    let report = asked(&["import", "dvf", &sales]);
     assert_eq!(report["files"][0]["missing_texts"]["xx"], 8, "{report}");
-    let clean = write(
-        folder.path(),
-        "clean.csv",
-        SALES.replace('~', "").as_bytes(),
-    );
-    let report = run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    let report = import(&data, "clean.csv", SALES.replace('~', "").as_bytes());
     assert_eq!(report["outcome"]["unchanged"], 3, "{report}");
 
     let advert = "url;titre;prix;surface;surface_terrain;localisation\n\
                   https://a.example/1;Maison T5;250000;120;Sans objet;Mende (48000)\n";
-    let advert = write(folder.path(), "adverts.csv", advert.as_bytes());
-    let report = asked(&[
-        "ingest",
-        advert.to_str().unwrap(),
-        "--mapping",
-        "french-csv",
-    ]);
-    assert_eq!(
-        (&report["created"], &report["incomplete"]),
-        (&1.into(), &0.into())
-    );
+    let advert = write_file(folder.path(), "adverts.csv", advert.as_bytes());
+    let report = asked(&["ingest", &advert, "--mapping", "french-csv"]);
+    assert_eq!(pick(&report, ["created", "incomplete"]), json!([1, 0]));
 
     let homes =
         "insee_code,price_eur,surface_m2_min,surface_m2_max\n01053,101000.5,XX,Sans objet\n";
-    let homes = write(folder.path(), "homes.csv", homes.as_bytes());
-    let homes = homes.to_str().unwrap();
+    let homes = write_file(folder.path(), "homes.csv", homes.as_bytes());
     let output = folder.path().join("output.csv");
     let output = output.to_str().unwrap();
-    let report = asked(&["match", "dvf", "--input", homes, "--output", output]);
-    assert_eq!(
-        (&report["matched"], &report["errors"]),
-        (&1.into(), &0.into())
-    );
+    let report = asked(&["match", "dvf", "--input", &homes, "--output", output]);
+    assert_eq!(pick(&report, ["matched", "errors"]), json!([1, 0]));
     let table = format!("homes={homes}");
     let rows = asked(&[
         "sql",
@@ -416,10 +361,10 @@ fn further_texts_stand_for_empty_cells_in_every_command() {
     ]);
     assert_eq!(rows[0]["most"], Value::Null);
     let places = "rue;cp;ville\nSans objet;XX;Mende\nXX;XX;NA\n";
-    let places = write(folder.path(), "places.csv", places.as_bytes());
+    let places = write_file(folder.path(), "places.csv", places.as_bytes());
     let columns = ["--columns", "rue,ville", "--postcode", "cp", "-o", output];
-    let report = asked(&[&["geocode", places.to_str().unwrap()][..], &columns].concat());
-    assert_eq!((&report["ok"], &report["skipped"]), (&1.into(), &1.into()));
+    let report = asked(&[&["geocode", &places][..], &columns].concat());
+    assert_eq!(pick(&report, ["ok", "skipped"]), json!([1, 1]));
 }
 
 /// Runs a command that must fail, and returns what it says.
@@ -432,8 +377,7 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let sales = SALES.replace('~', "");
-    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
-    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    import(&data, "clean.csv", sales.as_bytes());
     let rewritten = |days: [&str; 3]| {
         let mut text = sales.clone();
         for (day, written) in ["2024-03-14", "2024-03-15", "2024-03-16"].iter().zip(days) {
@@ -447,25 +391,24 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
         ["14-mars-2024", "15-mars-2024", "16 mars 2024"],
         ["20240314", "2024/03/15", "16-Mar-2024"],
     ] {
-        let path = write(folder.path(), "days.csv", rewritten(days).as_bytes());
-        let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+        let report = import(&data, "days.csv", rewritten(days).as_bytes());
         assert_eq!(report["outcome"]["unchanged"], 3, "{days:?}: {report}");
     }
     // 4 March, the 14th and the 15th in the American order: the first one alone could be 3 April.
     let american = rewritten(["03/04/2024", "03/14/2024", "03/15/2024"]);
-    let path = write(folder.path(), "american.csv", american.as_bytes());
-    let text = refused(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let path = write_file(folder.path(), "american.csv", american.as_bytes());
+    let text = refused(&data, &["import", "dvf", &path]);
     assert!(
         text.contains("the month before the day") && text.contains("date_mutation"),
         "{text}"
     );
     let homes = "key;insee_code;transaction_date_from\n1;01053;03/04/2024\n2;01053;03/14/2024\n";
-    let path = write(folder.path(), "homes.csv", homes.as_bytes());
+    let path = write_file(folder.path(), "homes.csv", homes.as_bytes());
     let output = folder.path().join("matched.csv");
-    let (path, output) = (path.to_str().unwrap(), output.to_str().unwrap());
+    let output = output.to_str().unwrap();
     let text = refused(
         &data,
-        &["match", "dvf", "--input", path, "--output", output],
+        &["match", "dvf", "--input", &path, "--output", output],
     );
     assert!(
         text.contains("line 3") && text.contains("the month before the day"),
@@ -474,16 +417,9 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
     let adverts = "url;type_bien;prix;code_postal;date_derniere_vue\n\
         https://portal.example/1;Appartement;250000;01000;06/05/2026\n\
         https://portal.example/2;Appartement;260000;01000;06/25/2026\n";
-    let path = write(folder.path(), "adverts.csv", adverts.as_bytes());
+    let path = write_file(folder.path(), "adverts.csv", adverts.as_bytes());
     let map = "lastSeenAt=date_derniere_vue";
-    let arguments = [
-        "ingest",
-        path.to_str().unwrap(),
-        "--mapping",
-        "french-csv",
-        "--map",
-        map,
-    ];
+    let arguments = ["ingest", &path, "--mapping", "french-csv", "--map", map];
     let text = refused(&data, &arguments);
     assert!(text.contains("the month before the day"), "{text}");
 }
@@ -492,31 +428,23 @@ fn days_are_read_alike_everywhere_and_the_american_order_is_refused() {
 fn a_quotation_mark_that_is_never_closed_is_named_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let clean = write(
-        folder.path(),
-        "clean.csv",
-        SALES.replace('~', "").as_bytes(),
-    );
-    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    import(&data, "clean.csv", SALES.replace('~', "").as_bytes());
     let sales = SALES.replace('~', "").replace(
         ",Bourg-en-Bresse,01,01053000NA0002",
         ",\"Bourg,01,01053000NA0002",
     );
-    let path = write(folder.path(), "sales.csv", sales.as_bytes());
-    let sales = path.to_str().unwrap();
+    let sales = write_file(folder.path(), "sales.csv", sales.as_bytes());
     let adverts = "url;type;prix;cp;ville\r\nhttps://p.example/1;Maison;1;01000;\"Bourg\r\nhttps://p.example/2;Maison;1;01000;B\r\n";
-    let path = write(folder.path(), "adverts.csv", adverts.as_bytes());
-    let adverts = path.to_str().unwrap();
+    let adverts = write_file(folder.path(), "adverts.csv", adverts.as_bytes());
     let homes = "key;insee_code;city\n1;01053;Bourg\n2;01053;\"Bourg\n3;01053;Bourg\n";
-    let path = write(folder.path(), "homes.csv", homes.as_bytes());
-    let homes = path.to_str().unwrap();
+    let homes = write_file(folder.path(), "homes.csv", homes.as_bytes());
     let output = folder.path().join("matched.csv");
     let output = output.to_str().unwrap();
     for (arguments, line) in [
-        (vec!["import", "dvf", sales], 3),
-        (vec!["ingest", adverts, "--mapping", "french-csv"], 2),
+        (vec!["import", "dvf", &sales], 3),
+        (vec!["ingest", &adverts, "--mapping", "french-csv"], 2),
         (
-            vec!["match", "dvf", "--input", homes, "--output", output],
+            vec!["match", "dvf", "--input", &homes, "--output", output],
             3,
         ),
     ] {
@@ -526,10 +454,7 @@ fn a_quotation_mark_that_is_never_closed_is_named_with_its_line() {
     }
     let table = format!("t={sales}");
     let text = refused(&data, &["sql", "select count(*) from t", "--file", &table]);
-    assert!(
-        text.contains("a quotation mark is opened and never closed"),
-        "{text}"
-    );
+    assert_has(&text, "a quotation mark is opened and never closed");
 }
 
 #[test]
@@ -537,8 +462,7 @@ fn titles_and_separator_lines_of_spreadsheets_are_skipped_and_lines_keep_their_n
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let sales = SALES.replace('~', "");
-    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
-    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    import(&data, "clean.csv", sales.as_bytes());
     let french: Vec<String> = sales.lines().map(|line| line.replace(',', ";")).collect();
     let french = french.join("\r\n") + "\r\n";
     for above in [
@@ -546,21 +470,11 @@ fn titles_and_separator_lines_of_spreadsheets_are_skipped_and_lines_keep_their_n
         "Ventes de Bourg-en-Bresse\r\n\r\n",
         "Ventes;;;\r\nÉdition;avril 2024;;\r\n",
     ] {
-        let path = write(
-            folder.path(),
-            "titled.csv",
-            format!("{above}{french}").as_bytes(),
-        );
-        let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+        let report = import(&data, "titled.csv", format!("{above}{french}").as_bytes());
         assert_eq!(report["outcome"]["unchanged"], 3, "{above:?}: {report}");
     }
     let wrong = french.replace("2024-03-15", "hier");
-    let path = write(
-        folder.path(),
-        "wrong.csv",
-        format!("sep=;\r\n{wrong}").as_bytes(),
-    );
-    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let report = import(&data, "wrong.csv", format!("sep=;\r\n{wrong}").as_bytes());
     assert_eq!(
         report["rejected"]["date unreadable"]["examples"][0]["line"], 4,
         "{report}"
@@ -572,19 +486,17 @@ fn amounts_and_areas_of_sales_may_have_their_units() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let sales = SALES.replace('~', "");
-    let clean = write(folder.path(), "clean.csv", sales.as_bytes());
-    run(&data, &["import", "dvf", clean.to_str().unwrap()]);
+    import(&data, "clean.csv", sales.as_bytes());
     let dressed = sales
         .replace(",250000,", ",\"€250,000.00\",")
         .replace(",90000,", ",90000 EUR,")
         .replace(",Maison,110,", ",Maison,110 m²,");
-    let path = write(folder.path(), "dressed.csv", dressed.as_bytes());
-    let report = run(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let report = import(&data, "dressed.csv", dressed.as_bytes());
     assert_eq!(report["outcome"]["unchanged"], 3, "{report}");
     let wrong = sales
         .replace(",250000,", ",deux,")
         .replace(",90000,", ",trois,");
-    let path = write(folder.path(), "wrong.csv", wrong.as_bytes());
-    let text = refused(&data, &["import", "dvf", path.to_str().unwrap()]);
+    let path = write_file(folder.path(), "wrong.csv", wrong.as_bytes());
+    let text = refused(&data, &["import", "dvf", &path]);
     assert!(text.contains("2 of 3 rows were rejected"), "{text}");
 }

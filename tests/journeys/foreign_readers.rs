@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::crashes::ids_in_ledger;
+use crate::support::files::files_in;
 use crate::support::process::{Server, new_key, run, variable};
 use crate::support::skip::skipped;
 
@@ -263,22 +264,11 @@ fn code_of(path: &Path) -> String {
     text[..tests.unwrap_or(text.len())].to_owned()
 }
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, into);
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            into.push(path);
-        }
-    }
-}
-
 #[test]
 fn no_other_code_opens_the_files_of_the_store() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut files = Vec::new();
-    sources(&src, &mut files);
+    let mut files = files_in(&src);
+    files.retain(|path| path.extension().is_some_and(|end| end == "rs"));
     let store = src.join("store");
     assert!(files.contains(&store.join("files.rs")));
     for path in files {

@@ -9,9 +9,12 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{
+    Server, errors, new_key, run, sql_number, toise, try_run, write_file,
+};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -54,8 +57,8 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     .unwrap();
     let report = run(data, &["ingest", file.to_str().unwrap()]);
     assert_eq!(
-        (&report["created"], &report["rejected"], &report["adverts"]),
-        (&json!(2), &json!(2), &json!(4))
+        pick(&report, ["created", "rejected", "adverts"]),
+        json!([2, 2, 4])
     );
     assert_eq!(
         report["rejections"]["url: is required"]["examples"][0]["line"],
@@ -101,8 +104,8 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
         ],
     );
     assert_eq!(
-        (&explained["together"], &explained["verdict"]),
-        (&json!(true), &json!("same"))
+        pick(&explained, ["together", "verdict"]),
+        json!([true, "same"])
     );
     let [address, same_address] = [
         "http://deux.example/annonce/1/",
@@ -110,10 +113,7 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     ];
     let itself = toise(data, &["explain", address, same_address]).output();
     let refused = errors(&itself.unwrap());
-    assert!(
-        refused.contains("both arguments are the advert"),
-        "{refused}"
-    );
+    assert_has(&refused, "both arguments are the advert");
     let parted = run(data, &["properties", "split", &ids[0], &ids[1]]);
     assert_eq!(parted["propertyFlxId"], json!(ids[1]));
     assert_eq!(read().await["adverts"].as_array().unwrap().len(), 1);
@@ -134,8 +134,8 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     assert!(output.status.success(), "{}", errors(&output));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
-        (&report["updated"], &report["events"]),
-        (&json!(1), &json!({"PRICE": 1}))
+        pick(&report, ["updated", "events"]),
+        json!([1, {"PRICE": 1}])
     );
     assert_eq!(read().await["price"]["latest"]["value"], 95_500);
 
@@ -336,11 +336,7 @@ from = "vu"
 fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_more() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let path = |name: &str, content: &[u8]| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, content).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let path = |name: &str, content: &[u8]| write_file(folder.path(), name, content);
     let latin: Vec<u8> = EXPORT
         .chars()
         .map(|sign| if sign == '€' { 0x80 } else { sign as u8 })
@@ -375,13 +371,8 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
         &report["files"][0]["left_out"]["habitation.floor: cannot be read from column étage"];
     assert_eq!(left_out["examples"][0]["value"], "\"dernier\"");
     let strict = ["ingest", &export, "--mapping", &mapping, "--strict"];
-    let output = toise(&data, &strict).output().unwrap();
-    assert!(!output.status.success());
-    assert!(
-        errors(&output).contains("1 of 3 rows gave no advert"),
-        "{}",
-        errors(&output)
-    );
+    let output = try_run(&data, &strict);
+    assert_refused(&output, "1 of 3 rows gave no advert");
 
     // Later only the house is listed, in a JSON document from another search.
     let shown = json!({"ads": [{"lien": "https://www.bienici.com/annonce/2?q=paris", "genre": "Maison", "prix": 400_000,
@@ -404,10 +395,7 @@ fn a_mapping_reads_a_portals_file_and_a_snapshot_takes_offline_what_it_shows_no_
         &data,
         &["ingest", &later, "--mapping", &listed, "--snapshot"],
     );
-    assert_eq!(
-        (&again["unchanged"], &again["gone"]),
-        (&json!(1), &json!(0))
-    );
+    assert_eq!(pick(&again, ["unchanged", "gone"]), json!([1, 0]));
 }
 
 #[test]
@@ -422,10 +410,7 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
     );
     assert!(report.status.success(), "{}", errors(&report));
     let report: Value = serde_json::from_slice(&report.stdout).unwrap();
-    assert_eq!(
-        (&report["created"], &report["incomplete"]),
-        (&json!(1), &json!(1))
-    );
+    assert_eq!(pick(&report, ["created", "incomplete"]), json!([1, 1]));
     let (reason, tally) = report["files"][0]["left_out"]
         .as_object()
         .unwrap()
@@ -442,11 +427,10 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
 async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let file = data.join("adverts.csv");
     let pictures = "https://img.example.fr/a.jpg, https://img.example.fr/b.jpg?w=800|photo-3.jpg";
     let rows = format!("url;prix;photos\nhttps://un.example/1;250000;\"{pictures}\"\n");
-    std::fs::write(&file, rows).unwrap();
-    let mut arguments = vec!["ingest", file.to_str().unwrap()];
+    let file = write_file(data, "adverts.csv", rows);
+    let mut arguments = vec!["ingest", &file];
     arguments.extend(["--map", "url=url", "--map", "currentPrice.value=prix"]);
     arguments.extend(["--map", "medias.images=photos", "--set", "source=un"]);
     arguments.extend(["--set", "type=CLASS_FLAT", "--set", "offer.type=OFFER_BUY"]);
@@ -522,8 +506,8 @@ fn the_properties_of_an_agency_in_apimo_are_ingested_as_a_snapshot() {
     let mut document = apimo();
     let report = ingest(&document);
     assert_eq!(
-        (&report["created"], &report["incomplete"]),
-        (&json!(3), &json!(0)),
+        pick(&report, ["created", "incomplete"]),
+        json!([3, 0]),
         "{report}"
     );
     let sql = "SELECT source, type, offer_type, current_price_value AS price, habitation_surface_total AS area, \
@@ -536,8 +520,8 @@ fn the_properties_of_an_agency_in_apimo_are_ingested_as_a_snapshot() {
         "price": 245_000.0, "area": 65.5, "rooms": 3, "floor": 2, "land": 412.5, "title": "T3 au centre", "code": "83137"})
     );
     assert_eq!(
-        (&rows[1]["offer_type"], &rows[1]["price"]),
-        (&json!("OFFER_RENT"), &json!(950.0))
+        pick(&rows[1], ["offer_type", "price"]),
+        json!(["OFFER_RENT", 950.0])
     );
     assert_eq!(rows[2]["type"], "CLASS_HOUSE");
     document["properties"].as_array_mut().unwrap().remove(2);
@@ -598,10 +582,7 @@ fn a_table_that_is_cut_off_fails_and_a_last_line_without_a_line_end_does_not() {
     std::fs::write(&path, whole.trim_end_matches(";48000;Mende")).unwrap();
     for arguments in [&arguments[..], &snapshot[..]] {
         let said = errors(&fails(&data, arguments));
-        assert!(
-            said.contains("line 3: the file ends within this row"),
-            "{said}"
-        );
+        assert_has(&said, "line 3: the file ends within this row");
         assert_eq!(sql_number(&data, online), 2);
     }
     std::fs::write(&path, [header.to_owned(), row(1)].join("\n")).unwrap();
@@ -647,15 +628,9 @@ fn a_person_decides_pairs_that_are_perhaps_one_home() {
     let [one, other] = properties(&pairs[1]);
     run(data, &["properties", "keep-apart", &one, &other]);
     assert_eq!(candidates(), Vec::<Value>::new());
-    let again = toise(data, &["properties", "merge", &one, &one])
-        .output()
-        .unwrap();
+    let again = try_run(data, &["properties", "merge", &one, &one]);
     assert_eq!(again.status.code(), Some(1));
-    assert!(
-        errors(&again).contains("already one property"),
-        "{}",
-        errors(&again)
-    );
+    assert_has(&errors(&again), "already one property");
 }
 
 #[test]

@@ -10,8 +10,9 @@ use flatgeobuf::{ColumnType, FgbCrs, FgbWriter, FgbWriterOptions, GeometryType};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
 
 /// A zone: its name, its level, and its rings.
 type Zone = (&'static str, i64, &'static [&'static [(f64, f64)]]);
@@ -65,12 +66,6 @@ fn inside(data: &Path, layer: &str) -> Value {
     let rows = run(data, &["sql", &query]);
     let rows = rows.as_array().unwrap().iter();
     rows.map(|row| row["inside"].clone()).collect()
-}
-
-fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = folder.join(name);
-    std::fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_owned()
 }
 
 fn geojson() -> Value {
@@ -171,7 +166,7 @@ fn every_format_gives_the_same_layer() {
             "import",
             "layer",
             "json",
-            &write(files, "zones.geojson", geojson().to_string()),
+            &write_file(files, "zones.geojson", geojson().to_string()),
             "--licence",
             "Licence Ouverte 2.0",
             "--source",
@@ -182,7 +177,12 @@ fn every_format_gives_the_same_layer() {
     assert_eq!(imported["provenance"]["licence"], "Licence Ouverte 2.0");
     run(
         data,
-        &["import", "layer", "csv", &write(files, "zones.csv", table)],
+        &[
+            "import",
+            "layer",
+            "csv",
+            &write_file(files, "zones.csv", table),
+        ],
     );
     run(
         data,
@@ -190,7 +190,7 @@ fn every_format_gives_the_same_layer() {
             "import",
             "layer",
             "shapes",
-            &write(files, "shapes.csv", shapes),
+            &write_file(files, "shapes.csv", shapes),
         ],
     );
     run(data, &["import", "layer", "fgb", fgb.to_str().unwrap()]);
@@ -236,13 +236,10 @@ fn every_format_gives_the_same_layer() {
         run(data, &["layers", "remove", "csv"]),
         json!({"removed": "csv"})
     );
-    let gone = toise(data, &["sql", "select within(4, 43, 'csv')"])
-        .output()
-        .unwrap();
-    assert!(
-        errors(&gone).contains("no layer \"csv\"; layers: fgb, json, parquet, shapes"),
-        "{}",
-        errors(&gone)
+    let gone = try_run(data, &["sql", "select within(4, 43, 'csv')"]);
+    assert_has(
+        &errors(&gone),
+        "no layer \"csv\"; layers: fgb, json, parquet, shapes",
     );
 }
 
@@ -259,12 +256,12 @@ fn points_are_read_in_degrees_and_in_lambert_93() {
             "import",
             "layer",
             "schools",
-            &write(files, "schools.csv", degrees),
+            &write_file(files, "schools.csv", degrees),
         ],
     );
     assert_eq!(
-        (&imported["features"], &imported["without_geometry"]),
-        (&json!(2), &json!(1))
+        pick(&imported, ["features", "without_geometry"]),
+        json!([2, 1])
     );
     // The same two places in Lambert-93, in the encoding of a spreadsheet.
     let lambert = "nom;x;y\nLyc\u{e9}e Buffon;649 591,5;6 860 601,3\nColl\u{e8}ge Peiresc;938 407,7;6 230 230,6\n";
@@ -275,7 +272,7 @@ fn points_are_read_in_degrees_and_in_lambert_93() {
             "import",
             "layer",
             "lambert",
-            &write(files, "lambert.csv", lambert),
+            &write_file(files, "lambert.csv", lambert),
         ],
     );
     assert_eq!(
@@ -317,38 +314,38 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
     ]});
     let mercator = json!({"type": "FeatureCollection",
         "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}, "features": []});
-    let crossing = write(files, "crossing.geojson", crossing.to_string());
+    let crossing = write_file(files, "crossing.geojson", crossing.to_string());
     for (file, expected) in [
         (
             crossing.clone(),
             "feature 2: coordinates[0][2]: the border crosses itself after this vertex",
         ),
         (
-            write(files, "mercator.geojson", mercator.to_string()),
+            write_file(files, "mercator.geojson", mercator.to_string()),
             "the reference system EPSG:3857 is not read; convert it",
         ),
         (
-            write(files, "swapped.csv", "lon,lat\n48.85,2.35\n"),
+            write_file(files, "swapped.csv", "lon,lat\n48.85,2.35\n"),
             "latitude and longitude seem to be swapped",
         ),
         (
-            write(files, "far.csv", "x,y\n5,9000000\n"),
+            write_file(files, "far.csv", "x,y\n5,9000000\n"),
             "are neither degrees nor Lambert-93",
         ),
         (
-            write(files, "homes.csv", "nom,prix\na,1\n"),
+            write_file(files, "homes.csv", "nom,prix\na,1\n"),
             "no column with a geometry among: nom, prix",
         ),
         (
-            write(files, "bad.csv", "nom,wkt\na,POINT(2 48)\nb,POINT(2)\n"),
+            write_file(files, "bad.csv", "nom,wkt\na,POINT(2 48)\nb,POINT(2)\n"),
             "feature 2, column \"wkt\": WKT: expected two numbers",
         ),
         (
-            write(files, "cut.fgb", b"fgb\x03fgb\x00\x10\x00\x00\x00xx"),
+            write_file(files, "cut.fgb", b"fgb\x03fgb\x00\x10\x00\x00\x00xx"),
             "not readable as FlatGeobuf",
         ),
         (
-            write(
+            write_file(
                 files,
                 "empty.geojson",
                 r#"{"type":"FeatureCollection","features":[]}"#,
@@ -356,9 +353,7 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
             "it has no features",
         ),
     ] {
-        let output = toise(data, &["import", "layer", "zones", &file])
-            .output()
-            .unwrap();
+        let output = try_run(data, &["import", "layer", "zones", &file]);
         assert!(
             !output.status.success() && errors(&output).contains(expected),
             "{file}: {}",
@@ -366,15 +361,9 @@ fn a_file_that_is_not_geodata_is_refused_with_the_feature_and_the_reason() {
         );
     }
     let kept = run(data, &["import", "layer", "zones", &crossing, "--mend"]);
-    assert_eq!((&kept["features"], &kept["mended"]), (&json!(2), &json!(1)));
-    let output = toise(data, &["import", "layer", "Zones", &crossing])
-        .output()
-        .unwrap();
-    assert!(
-        errors(&output).contains("cannot name a layer"),
-        "{}",
-        errors(&output)
-    );
+    assert_eq!(pick(&kept, ["features", "mended"]), json!([2, 1]));
+    let output = try_run(data, &["import", "layer", "Zones", &crossing]);
+    assert_has(&errors(&output), "cannot name a layer");
 }
 
 #[tokio::test]
@@ -383,7 +372,7 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let (data, files) = (folder.path().join("data"), folder.path());
     let data = data.as_path();
     run(data, &["synth", "--lake", "--dvf", "200"]);
-    let zones = write(files, "zones.geojson", geojson().to_string());
+    let zones = write_file(files, "zones.geojson", geojson().to_string());
     run(
         data,
         &["import", "layer", "zones", &zones, "--licence", "LO 2.0"],
@@ -398,8 +387,8 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let listed = client.get("layers").await;
     let layer = &listed["data"][0];
     assert_eq!(
-        (&layer["name"], &layer["licence"], &layer["count"]),
-        (&json!("zones"), &json!("LO 2.0"), &json!(2))
+        pick(layer, ["name", "licence", "count"]),
+        json!(["zones", "LO 2.0", 2])
     );
     assert_eq!(layer["bbox"], json!([4.0, 43.0, 6.0, 44.0]));
     assert_eq!(layer["columns"][0], json!({"name": "nom", "type": "text"}));
@@ -427,7 +416,7 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
             "import",
             "layer",
             "zones",
-            &write(files, "second.geojson", second.to_string()),
+            &write_file(files, "second.geojson", second.to_string()),
         ],
     );
     assert_eq!(
@@ -461,16 +450,12 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let check = toise(&restored, &["check"]).output().unwrap();
+    let check = try_run(&restored, &["check"]);
     assert!(
         !check.status.success() && errors(&check).contains("a layer is damaged"),
         "{}",
         errors(&check)
     );
-    let query = toise(&restored, &["sql", query]).output().unwrap();
-    assert!(
-        errors(&query).contains("its checksum does not match"),
-        "{}",
-        errors(&query)
-    );
+    let query = try_run(&restored, &["sql", query]);
+    assert_has(&errors(&query), "its checksum does not match");
 }

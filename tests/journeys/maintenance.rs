@@ -6,8 +6,9 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{Server, errors, new_key, run, sql_number, try_run};
 
 /// A lake whose sales form several sorted runs: smaller and smaller imports are not merged with the larger ones
 /// before them.
@@ -64,10 +65,7 @@ async fn a_table_is_compacted_while_the_server_runs_and_responses_stay_the_same(
         (&"dvf".into(), &"dpe".into())
     );
     assert!(dvf["before"]["runs"].as_u64().unwrap() > 1, "{dvf}");
-    assert_eq!(
-        (&dvf["after"]["runs"], &dvf["after"]["files"]),
-        (&1.into(), &1.into())
-    );
+    assert_eq!(pick(&dvf["after"], ["runs", "files"]), json!([1, 1]));
     assert_eq!(dvf["rows"], dvf["rows_written"]);
     assert_eq!(parquet_files(&data.join("lake/dvf")), 1);
 
@@ -118,7 +116,7 @@ fn a_check_names_every_damaged_file_and_fails() {
         }
     }
     assert_eq!(damaged.len() as u64, 2 * files);
-    let output = toise(&data, &["check", "dvf"]).output().unwrap();
+    let output = try_run(&data, &["check", "dvf"]);
     assert_eq!(output.status.code(), Some(1));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["damaged"], damaged.len());
@@ -136,13 +134,11 @@ fn a_check_names_every_damaged_file_and_fails() {
     }
     // The other table is intact; a missing folder is an error too.
     assert_eq!(run(&data, &["check", "dpe"])["damaged"], 0);
-    let nowhere = toise(&outer.path().join("nowhere"), &["check"])
-        .output()
-        .unwrap();
+    let nowhere = try_run(&outer.path().join("nowhere"), &["check"]);
     assert_eq!(nowhere.status.code(), Some(1));
     assert!(errors(&nowhere).contains("nowhere"), "{}", errors(&nowhere));
     // A damaged table is not compacted either.
-    let refused = toise(&data, &["compact", "dvf"]).output().unwrap();
+    let refused = try_run(&data, &["compact", "dvf"]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(errors(&refused).contains("damaged"), "{}", errors(&refused));
 }
@@ -197,11 +193,11 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     // SQL and compactions leave it out too, and name it.
     const COUNT: &str = "select count(*) from properties";
     assert_eq!(sql_number(&data, COUNT), properties - 1);
-    let compacted = toise(&data, &["compact"]).output().unwrap();
+    let compacted = try_run(&data, &["compact"]);
     assert!(compacted.status.success(), "{}", errors(&compacted));
     assert!(errors(&compacted).contains(&id), "{}", errors(&compacted));
     assert_eq!(sql_number(&data, COUNT), properties - 1);
-    let again = toise(&data, &["compact"]).output().unwrap();
+    let again = try_run(&data, &["compact"]);
     assert!(
         again.status.success() && !errors(&again).contains(&id),
         "the damaged change is behind"
@@ -217,7 +213,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     run(&data, &["compact"]);
     let whole = sql_number(&data, COUNT);
     let key = new_key(&data, &[]);
-    assert!(toise(&data, &["check"]).output().unwrap().status.success());
+    assert!(try_run(&data, &["check"]).status.success());
     let store = rusqlite::Connection::open(data.join("store.sqlite")).unwrap();
     let sql = "SELECT advert, hex(advert_id), document FROM adverts ORDER BY advert LIMIT 1";
     let (advert, id, mut document) = store
@@ -235,7 +231,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     drop(store);
     let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
 
-    let check = toise(&data, &["check"]).output().unwrap();
+    let check = try_run(&data, &["check"]);
     assert_eq!(check.status.code(), Some(1));
     let report: Value = serde_json::from_slice(&check.stdout).unwrap();
     assert_eq!(report["store"]["damaged_count"], 2, "{report}");
@@ -245,14 +241,12 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     assert_eq!(report["store"]["damaged"][1], of_table);
 
     let target = outer.path().join("backup");
-    let backup = toise(&data, &["backup", target.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let backup = try_run(&data, &["backup", target.to_str().unwrap()]);
     assert!(!backup.status.success() && !target.exists());
     assert!(errors(&backup).contains(&id), "{}", errors(&backup));
 
     // The tables are not rebuilt without it.
-    let rebuilt = toise(&data, &["compact", "--rebuild"]).output().unwrap();
+    let rebuilt = try_run(&data, &["compact", "--rebuild"]);
     assert_eq!(rebuilt.status.code(), Some(1));
     assert!(errors(&rebuilt).contains(&id), "{}", errors(&rebuilt));
     assert_eq!(sql_number(&data, COUNT), whole);

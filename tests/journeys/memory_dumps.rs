@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::support::process::{Server, toise};
+use crate::support::process::{Server, toise, write_file};
 
 const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 
@@ -32,8 +32,7 @@ fn served(data: &Path, environment: &[(&str, &str)]) -> Server {
 #[test]
 fn a_master_key_forbids_memory_dumps() {
     let folder = tempfile::tempdir().unwrap();
-    let key_file = folder.path().join("key");
-    std::fs::write(&key_file, MASTER_KEY).unwrap();
+    let key_file = write_file(folder.path(), "key", MASTER_KEY);
     let own = std::fs::metadata("/proc/self/environ").unwrap().uid();
     let data = folder.path().join("plain");
     let plain = served(&data, &[]);
@@ -41,7 +40,7 @@ fn a_master_key_forbids_memory_dumps() {
     assert_eq!(plain.terminate(), Some(0));
     for (name, value) in [
         ("TOISE_MASTER_KEY", MASTER_KEY),
-        ("TOISE_MASTER_KEY_FILE", key_file.to_str().unwrap()),
+        ("TOISE_MASTER_KEY_FILE", key_file.as_str()),
     ] {
         let server = served(&folder.path().join(name), &[(name, value)]);
         let (limits, owner) = of_process(server.id());

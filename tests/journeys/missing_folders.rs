@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::process::{errors, executable, run, toise};
+use crate::support::process::{errors, executable, run, try_run};
 
 /// A property, advert or alert that does not exist.
 const NOTHING: &str = "019bb126-cee2-7a45-a98c-3cba58e89b2d";
@@ -54,7 +54,7 @@ fn commands_that_read_a_missing_folder_fail_and_say_how_to_make_one() {
         &["publish", "file:///nowhere"],
         &["mcp"],
     ] {
-        let ended = toise(&missing, arguments).output().unwrap();
+        let ended = try_run(&missing, arguments);
         let told = errors(&ended);
         assert_eq!(ended.status.code(), Some(1), "{arguments:?}: {told}");
         let start = format!("error: no data folder at {}: ", missing.display());

@@ -12,7 +12,8 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::files::json_lines;
+use crate::support::process::{Server, errors, new_key, run, try_run};
 use crate::support::{certificate, trusting};
 
 const ASK: &str = "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -81,9 +82,7 @@ fn a_request_that_does_not_end_is_aborted_at_the_drain_timeout_and_the_exit_is_s
 fn the_configuration_of_the_data_folder_applies_and_a_mistake_in_it_prevents_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("toise.toml");
-    let default = toise(folder.path(), &["config", "--default"])
-        .output()
-        .unwrap();
+    let default = try_run(folder.path(), &["config", "--default"]);
     assert!(default.status.success());
     std::fs::write(
         &file,
@@ -101,7 +100,7 @@ fn the_configuration_of_the_data_folder_applies_and_a_mistake_in_it_prevents_the
     assert_eq!(shown["prices"]["API_ANALYTICS"]["from"], "flag --price");
     std::fs::write(&file, "[server]\nconections_max = 7\n").unwrap();
     for command in ["serve", "demo", "config"] {
-        let output = toise(folder.path(), &[command]).output().unwrap();
+        let output = try_run(folder.path(), &[command]);
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(1), 0),
@@ -160,10 +159,7 @@ fn every_request_logs_one_line_without_secrets_as_text_or_json() {
     );
 
     let json = log_of(folder.path(), "json");
-    let lines: Vec<Value> = json
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = json_lines(&json);
     let answered: Vec<&Value> = lines
         .iter()
         .filter(|line| line["message"] == "answered")
@@ -219,22 +215,16 @@ fn pages_and_completions_name_every_command() {
         let text = std::fs::read_to_string(pages.join(page)).unwrap();
         assert!(text.contains(".TH toise"), "{page}");
     }
-    let completed = toise(folder.path(), &["completions", "bash"])
-        .output()
-        .unwrap();
+    let completed = try_run(folder.path(), &["completions", "bash"]);
     let script = String::from_utf8(completed.stdout).unwrap();
     assert!(script.contains("complete -F _toise"), "{script}");
     assert!(script.contains("dead-letters"));
 
     File::create(folder.path().join("file")).unwrap();
     let inside = folder.path().join("file/man1");
-    let refused = toise(folder.path(), &["man", inside.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let refused = try_run(folder.path(), &["man", inside.to_str().unwrap()]);
     assert!(errors(&refused).contains("file/man1"));
-    let unknown = toise(folder.path(), &["completions", "tcsh"])
-        .output()
-        .unwrap();
+    let unknown = try_run(folder.path(), &["completions", "tcsh"]);
     assert!(!unknown.status.success());
 }
 

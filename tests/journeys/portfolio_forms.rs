@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::support::files::json_lines;
 use crate::support::homes;
 use crate::support::process::run;
 use crate::support::workbooks;
@@ -133,11 +134,7 @@ fn forms(folder: &Path) -> Vec<PathBuf> {
 
 /// The lines of a file that a command wrote.
 fn rows(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap();
-    let lines = text.lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&fs::read_to_string(path).unwrap())
 }
 
 #[test]

@@ -7,21 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::draw::Draw;
-use crate::support::process::{errors, run, sql_number, toise, variable};
+use crate::support::process::{errors, import_sales, run, sql_number, toise, try_run, variable};
 use crate::support::s3::S3Server;
-
-/// Imports synthetic sales of a seed.
-pub fn import(data: &Path, sales: &str, seed: &str) {
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().to_str().unwrap();
-    run(
-        data,
-        &["synth", "--dvf", sales, "--seed", seed, "--output", output],
-    );
-    let file = files.path().join("dvf-synth.csv");
-    run(data, &["import", "dvf", file.to_str().unwrap()]);
-}
 
 /// The URL of a folder.
 pub fn url_of(folder: &Path) -> String {
@@ -61,16 +50,13 @@ async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_n
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
-    import(&data, "2000", "1");
+    import_sales(&data, "2000", "1");
     let started = Instant::now();
     let first = run(&data, &["publish", &url]);
     let takes = started.elapsed();
-    assert_eq!(
-        (&first["number"], &first["is_new"]),
-        (&json!(1), &json!(true))
-    );
+    assert_eq!(pick(&first, ["number", "is_new"]), json!([1, true]));
     let before = content(&data);
-    import(&data, "2000", "2");
+    import_sales(&data, "2000", "2");
     let after = content(&data);
     assert_ne!(before, after);
     let mut draw = Draw::new(std::process::id().into());
@@ -98,10 +84,7 @@ async fn a_publication_killed_at_any_moment_leaves_the_former_snapshot_and_the_n
     run(&data, &["publish", &url]);
     assert_eq!(replicated(&url).await, after);
     let again = run(&data, &["publish", &url]);
-    assert_eq!(
-        (&again["is_new"], &again["uploaded"]),
-        (&json!(false), &json!(0))
-    );
+    assert_eq!(pick(&again, ["is_new", "uploaded"]), json!([false, 0]));
     // Leftovers of killed publications are found, and deleted once they are old enough.
     let collected = run(
         &data,
@@ -121,7 +104,7 @@ fn refusals_say_what_is_wrong() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let refused = |data: &Path, arguments: &[&str]| {
-        let output = toise(data, arguments).output().unwrap();
+        let output = try_run(data, arguments);
         assert!(!output.status.success());
         errors(&output)
     };
@@ -130,7 +113,7 @@ fn refusals_say_what_is_wrong() {
     assert!(refused(&data, &["publish", &url]).contains("no data found"));
     assert!(refused(&data, &["gc", &url]).contains("nothing is published there"));
     assert!(refused(&data, &["publish", "nowhere"]).starts_with("error: nowhere: "));
-    import(&data, "50", "1");
+    import_sales(&data, "50", "1");
     let own = refused(&data, &["serve", "--replica", &url]);
     assert!(own.contains("did not come from a publication"), "{own}");
 }
@@ -155,14 +138,11 @@ fn an_s3_server_takes_publications_and_of_two_publishers_one_wins() {
     let outer = tempfile::tempdir().unwrap();
     let folders = ["a", "b", "c"].map(|name| outer.path().join(name));
     for (data, seed) in folders.iter().zip(["1", "2", "3"]) {
-        import(data, "300", seed);
+        import_sales(data, "300", seed);
     }
     let publish = |data: &Path| with(&server, data, &["publish", url]).output().unwrap();
     let first = answer(publish(&folders[0]));
-    assert_eq!(
-        (&first["number"], &first["is_new"]),
-        (&json!(1), &json!(true))
-    );
+    assert_eq!(pick(&first, ["number", "is_new"]), json!([1, true]));
     assert_eq!(answer(publish(&folders[0]))["is_new"], json!(false));
     // Repeats until two of them have met.
     let longest = Instant::now() + Duration::from_secs(120);

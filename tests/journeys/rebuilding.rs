@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, assert_refused};
 use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, errors, new_key, run, sql_number, toise};
+use crate::support::process::{
+    Server, errors, new_key, run, sql_number, toise, try_run, write_file,
+};
 
 const KILLS: usize = 6;
 
@@ -129,9 +132,8 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     let text = fs::read_to_string(made.join("adverts-synth.ndjson")).unwrap();
     let (early, late) = text.split_at(text[..text.len() / 2].rfind('\n').unwrap() + 1);
     let ingest = |name: &str, lines: &str| {
-        let file = made.join(name);
-        fs::write(&file, lines).unwrap();
-        let report = run(&data, &["ingest", file.to_str().unwrap()]);
+        let file = write_file(&made, name, lines);
+        let report = run(&data, &["ingest", &file]);
         assert_eq!(report["rejected"], 0);
         report["created"].as_i64().unwrap()
     };
@@ -187,13 +189,9 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
         }
     }
     fs::write(index_file(&data, "meta.json"), "{").unwrap();
-    let checked = toise(&data, &["check", "adverts"]).output().unwrap();
+    let checked = try_run(&data, &["check", "adverts"]);
     assert_eq!(checked.status.code(), Some(1));
-    assert!(
-        errors(&checked).contains("toise compact --rebuild"),
-        "{}",
-        errors(&checked)
-    );
+    assert_has(&errors(&checked), "toise compact --rebuild");
     run(&data, &["compact", "--rebuild"]);
     assert_eq!(run(&data, &["check"])["damaged"], 0);
     assert_eq!(digest(&data), whole);
@@ -206,19 +204,11 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
 fn a_table_without_a_store_is_not_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let output = toise(data, &["compact", "--rebuild"]).output().unwrap();
-    assert!(!output.status.success());
-    assert!(errors(&output).contains("no store"), "{}", errors(&output));
+    let output = try_run(data, &["compact", "--rebuild"]);
+    assert_refused(&output, "no store");
     run(data, &["keys", "create"]);
-    let output = toise(data, &["compact", "dvf", "--rebuild"])
-        .output()
-        .unwrap();
-    assert!(!output.status.success());
-    assert!(
-        errors(&output).contains("import it again"),
-        "{}",
-        errors(&output)
-    );
+    let output = try_run(data, &["compact", "dvf", "--rebuild"]);
+    assert_refused(&output, "import it again");
     // Without listings, both tables exist and are empty.
     run(data, &["compact", "--rebuild"]);
     for table in ["properties", "adverts"] {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::assertions::assert_has;
 use crate::support::client::Client;
 use crate::support::http_client;
 use crate::support::process::{Server, errors, run, sql_number};
@@ -123,10 +124,7 @@ fn three_editions_are_followed_and_what_is_damaged_or_withdrawn_loses_nothing() 
     assert!(found["dvf"][2].as_u64() >= Some(1), "{second}");
     assert_eq!(second["sources"][2]["withdrawn"], 1);
     let note = second["sources"][1]["notes"][0].as_str().unwrap();
-    assert!(
-        note.contains(&format!("83 {first_year}: no longer published")),
-        "{note}"
-    );
+    assert_has(note, &format!("83 {first_year}: no longer published"));
     let of_first = format!(
         "select count(*) from dvf where extract(year from transaction_date) = {first_year}"
     );
@@ -203,10 +201,7 @@ fn a_source_that_is_gone_or_sends_something_else_changes_nothing() {
     assert!(message.contains("has shrunk"), "{message}");
     assert!(message.contains("lists only 10 of"), "{message}");
     let note = result["sources"][0]["notes"][0].as_str().unwrap();
-    assert!(
-        note.contains("adresses-48.csv.gz: no longer published"),
-        "{note}"
-    );
+    assert_has(note, "adresses-48.csv.gz: no longer published");
     assert_eq!(["ban", "dvf", "dpe"].map(|table| count(data, table)), held);
 
     // All of them refuse.
@@ -246,10 +241,7 @@ fn a_refresh_that_is_killed_resumes_where_it_stopped() {
     // A second refresh cannot run at the same time.
     let (code, _, message) = refresh(&publisher, data, &[]);
     assert_eq!(code, Some(1));
-    assert!(
-        message.contains("another process is refreshing"),
-        "{message}"
-    );
+    assert_has(&message, "another process is refreshing");
     std::thread::sleep(Duration::from_millis(500));
     child.kill().unwrap();
     child.wait().unwrap();

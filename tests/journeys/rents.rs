@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toise::base::splitmix::SplitMix64;
 
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run, write_file};
 
 /// Maximum time for a server to use a new map.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,10 +22,8 @@ const CIVRAY: &str = "\"1\";\"86078\";\"Civray\";\"200070035\";\"86\";\"75\";7,9
 
 /// Writes a map; the bytes are those of the publisher.
 fn map(folder: &Path, name: &str, rows: &str) -> String {
-    let path = folder.join(name);
     let text = format!("{HEADER}{rows}");
-    std::fs::write(&path, encoding_rs::WINDOWS_1252.encode(&text).0).unwrap();
-    path.to_str().unwrap().to_owned()
+    write_file(folder, name, encoding_rs::WINDOWS_1252.encode(&text).0)
 }
 
 fn row(code: &str, rent: f64, adverts: u32) -> String {
@@ -143,19 +141,19 @@ fn the_map_is_imported_in_its_own_form_and_follows_merged_communes() {
         ),
         (&["evaluate", "rent"], "30 are needed"),
     ] {
-        let refused = toise(&data, arguments).output().unwrap();
+        let refused = try_run(&data, arguments);
         let said = errors(&refused);
         assert!(
             !refused.status.success() && said.contains(message),
             "{arguments:?}: {said}"
         );
     }
-    let other = folder.path().join("pred-mai-mef-dhup.csv");
-    std::fs::write(&other, "commune;loyer\n48095;9\n").unwrap();
-    let mut refused = toise(
-        &data,
-        &["import", "rents", "--year", "2024", other.to_str().unwrap()],
+    let other = write_file(
+        folder.path(),
+        "pred-mai-mef-dhup.csv",
+        "commune;loyer\n48095;9\n",
     );
+    let mut refused = toise(&data, &["import", "rents", "--year", "2024", &other]);
     let said = errors(&refused.output().unwrap());
     assert!(said.contains("no column INSEE_C, loypredm2"), "{said}");
     assert_eq!(run(&data, &["check"])["damaged"], 0);
@@ -207,9 +205,8 @@ fn adverts(homes: usize) -> String {
 async fn the_command_line_and_http_agree_and_held_out_rents_are_in_their_range() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let file = folder.path().join("rentals.ndjson");
-    std::fs::write(&file, adverts(600)).unwrap();
-    run(&data, &["ingest", file.to_str().unwrap()]);
+    let file = write_file(folder.path(), "rentals.ndjson", adverts(600));
+    run(&data, &["ingest", &file]);
     let home = [
         "rent", "--at", "44.5181,3.4989", "--type", "flat", "--surface", "45", "--rooms", "2",
     ];

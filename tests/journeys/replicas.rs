@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::publishing::{content, import, url_of};
+use super::publishing::{content, url_of};
 use crate::support::draw::Draw;
-use crate::support::process::{Server, new_key, run, toise, variable};
+use crate::support::process::{
+    Server, import_sales, new_key, run, toise, try_run, variable, write_file,
+};
 
 /// Maximum wait for a new snapshot on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -70,9 +72,12 @@ fn ingest(data: &Path, portals: &[&str]) {
         .to_string()
     });
     std::fs::create_dir_all(data).unwrap();
-    let file = data.join("adverts.ndjson");
-    std::fs::write(&file, adverts.collect::<Vec<_>>().join("\n")).unwrap();
-    let report = run(data, &["ingest", file.to_str().unwrap()]);
+    let file = write_file(
+        data,
+        "adverts.ndjson",
+        adverts.collect::<Vec<_>>().join("\n"),
+    );
+    let report = run(data, &["ingest", &file]);
     assert_eq!(report["created"], json!(portals.len()), "{report}");
 }
 
@@ -100,7 +105,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
-    import(&data, "600", "1");
+    import_sales(&data, "600", "1");
     ingest(&data, &["un", "deux"]);
     let key = key_of(&data);
     run(
@@ -181,7 +186,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     assert_eq!(status, 401);
 
     // News under load.
-    import(&data, "600", "2");
+    import_sales(&data, "600", "2");
     ingest(&data, &["quatre", "cinq", "trois"]);
     let later_key = key_of(&data);
     run(
@@ -209,7 +214,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     assert_eq!(server.terminate(), Some(0));
 
     // The folder of a replica is not an ordinary data folder.
-    let output = toise(&at, &["serve"]).output().unwrap();
+    let output = try_run(&at, &["serve"]);
     assert!(!output.status.success());
     assert!(crate::support::process::errors(&output).contains("holds a replica"));
 
@@ -229,7 +234,7 @@ async fn no_request_of_many_at_once_fails_while_a_replica_goes_over_to_news() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
-    import(&data, "600", "1");
+    import_sales(&data, "600", "1");
     ingest(&data, &["un", "deux"]);
     let key = new_key(&data, &["--rate", "100000"]);
     run(&data, &["publish", &url]);
@@ -256,7 +261,7 @@ async fn no_request_of_many_at_once_fails_while_a_replica_goes_over_to_news() {
     });
     let clients: Vec<_> = clients.collect();
     for round in 0..PUBLICATIONS {
-        import(&data, "200", &(round + 2).to_string());
+        import_sales(&data, "200", &(round + 2).to_string());
         ingest(&data, &[["trois", "quatre", "cinq", "six"][round]]);
         run(&data, &["publish", &url]);
         let (started, wanted) = (Instant::now(), format!("snapshot={}", round + 2));
@@ -277,7 +282,7 @@ async fn a_replica_of_some_departments_answers_for_all_and_holds_little() {
     let outer = tempfile::tempdir().unwrap();
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
-    import(&data, "2000", "1");
+    import_sales(&data, "2000", "1");
     let key = key_of(&data);
     run(&data, &["publish", &url]);
     let at = outer.path().join("replica");
@@ -312,7 +317,7 @@ async fn a_replica_of_some_departments_answers_for_all_and_holds_little() {
         "--set",
         "lake.replica_departments=20",
     ];
-    let output = toise(&at, &wrong).output().unwrap();
+    let output = try_run(&at, &wrong);
     assert!(!output.status.success());
     let complaint = crate::support::process::errors(&output);
     assert!(complaint.contains("codes of departments"), "{complaint}");
@@ -376,7 +381,7 @@ fn a_replica_killed_at_any_moment_has_one_snapshot_or_none_and_goes_on() {
     let mut draw = Draw::new(std::process::id().into());
     for round in 0..variable("TOISE_KILLS", 6_usize) {
         if round % 2 == 0 {
-            import(&data, "300", &round.to_string());
+            import_sales(&data, "300", &round.to_string());
             run(&data, &["publish", &url]);
             published.push(content(&data));
         }

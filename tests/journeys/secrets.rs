@@ -10,8 +10,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toise::store::Store;
 
+use crate::support::assertions::assert_has;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::process::{Server, errors, new_key, run, toise, try_run};
 
 const MASTER_KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 const OTHER_KEY: &str = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -91,19 +92,12 @@ fn a_stolen_folder_shows_no_secret_wherever_its_master_key_comes_from() {
         run_with(key, &data, &["backup", copy.to_str().unwrap()]).unwrap();
         assert_eq!(shown(&copy, &secrets), [""; 0], "{}", key.0);
 
-        let refused = toise(&data, &["accounts", "list"]).output().unwrap();
+        let refused = try_run(&data, &["accounts", "list"]);
         assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            errors(&refused).contains("TOISE_MASTER_KEY"),
-            "{}",
-            errors(&refused)
-        );
+        assert_has(&errors(&refused), "TOISE_MASTER_KEY");
         let wrong = ("TOISE_MASTER_KEY", OTHER_KEY);
         let refused = run_with(wrong, &data, &["accounts", "list"]).unwrap_err();
-        assert!(
-            refused.contains("does not belong to this store"),
-            "{refused}"
-        );
+        assert_has(&refused, "does not belong to this store");
         // The same key opens it, however it is given.
         let listed = run_with(
             ("TOISE_MASTER_KEY", MASTER_KEY),
@@ -329,7 +323,7 @@ async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_ht
 
 /// The exit status and the output of `toise audit`.
 fn verified(data: &Path) -> (Output, Value) {
-    let output = toise(data, &["audit"]).output().unwrap();
+    let output = try_run(data, &["audit"]);
     let told = serde_json::from_slice(&output.stdout).unwrap();
     (output, told)
 }

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::{assert_has, pick};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, run, sql_number, toise};
+use crate::support::process::{Server, errors, run, sql_number, try_run};
 
 impl Client {
     /// The answer to a call about open data.
@@ -64,7 +65,7 @@ async fn synthetic_data_is_searched_matched_and_paged_over_http() {
         let total = sql_number(data, &format!("select count(*) from {table}"));
         let search = format!("{table}/search");
         let page = client.ok(&search, json!({})).await;
-        assert_eq!((&page["total"], &page["size"]), (&total.into(), &20.into()));
+        assert_eq!(pick(&page, ["total", "size"]), json!([total, 20]));
         assert_eq!(
             (page["data"].as_array().unwrap().len(), &page["hasMore"]),
             (20, &true.into())
@@ -100,10 +101,7 @@ async fn synthetic_data_is_searched_matched_and_paged_over_http() {
         let none = client
             .ok(&search, json!({"filters": {id: "nothing"}}))
             .await;
-        assert_eq!(
-            (&none["total"], &none["hasMore"]),
-            (&0.into(), &false.into())
-        );
+        assert_eq!(pick(&none, ["total", "hasMore"]), json!([0, false]));
         let (status, refused) = client
             .post(&format!("opendata/{search}"), json!({"size": 101}))
             .await;
@@ -253,15 +251,9 @@ fn two_servers_share_a_folder_and_a_port_in_use_is_one_clear_error() {
     let first = Server::start(folder.path(), "serve");
     let second = Server::start(folder.path(), "serve");
     let port = first.address.trim_start_matches("http://");
-    let output = toise(folder.path(), &["serve", "--listen", port])
-        .output()
-        .unwrap();
+    let output = try_run(folder.path(), &["serve", "--listen", port]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        errors(&output).contains(&format!("error: cannot listen on {port}")),
-        "{}",
-        errors(&output)
-    );
+    assert_has(&errors(&output), &format!("error: cannot listen on {port}"));
     assert!(output.stdout.is_empty());
     assert_eq!((first.terminate(), second.terminate()), (Some(0), Some(0)));
 }
@@ -294,9 +286,7 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
     for file in [&cut, &text, &json, &data.join("missing.csv")] {
         // The valid file of the same import is not applied either.
         let file = file.to_str().unwrap();
-        let output = toise(data, &["import", "dvf", whole.to_str().unwrap(), file])
-            .output()
-            .unwrap();
+        let output = try_run(data, &["import", "dvf", whole.to_str().unwrap(), file]);
         assert_eq!(output.status.code(), Some(1), "{file}");
         let said = errors(&output);
         assert!(said.contains("error: ") && said.contains(file), "{said}");
@@ -307,8 +297,6 @@ fn an_invalid_file_is_one_error_and_leaves_the_lake_unchanged() {
             "{file}"
         );
     }
-    let output = toise(data, &["sql", "insert into dvf select * from dvf"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["sql", "insert into dvf select * from dvf"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }

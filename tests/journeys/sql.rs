@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::process::{Server, errors, new_key, run, toise};
+use crate::support::assertions::assert_has;
+use crate::support::process::{Server, errors, new_key, run, toise, write_file};
 use crate::support::skip::skipped;
 
 /// Runs `toise sql` on statements from standard input.
@@ -59,13 +60,8 @@ fn statements_files_and_formats_are_read_and_written_as_asked() {
     );
     let table = printed(&table);
     assert!(table.contains("      7   abcd…"), "{table}");
-    let statements = data.join("statements.sql");
-    std::fs::write(&statements, "select 1 as n;\nselect 2 as n;").unwrap();
-    let output = piped(
-        data,
-        &["-f", statements.to_str().unwrap(), "--format", "ndjson"],
-        "",
-    );
+    let statements = write_file(data, "statements.sql", "select 1 as n;\nselect 2 as n;");
+    let output = piped(data, &["-f", &statements, "--format", "ndjson"], "");
     assert_eq!(printed(&output), "{\"n\":1}\n{\"n\":2}\n");
     for extension in ["parquet", "arrow"] {
         let written = data.join(format!("out.{extension}"));
@@ -208,11 +204,7 @@ fn a_server_answers_the_same_command_and_logs_it() {
         &[&remote[..], &["select 1 from\nnowhere"]].concat(),
         "",
     );
-    assert!(
-        errors(&refused).contains("line 2, column 1"),
-        "{}",
-        errors(&refused)
-    );
+    assert_has(&errors(&refused), "line 2, column 1");
     let audit = run(data, &["sql", "--audit", "10"]);
     let outcomes: Vec<&str> = audit
         .as_array()

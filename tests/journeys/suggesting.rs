@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::process::{errors, run, toise};
+use crate::support::assertions::{assert_has, pick};
+use crate::support::process::{errors, run, toise, try_run, write_file};
 
 /// Forty flats of a portal whose scraper stored the number of rooms as the storey.
 fn english_export() -> String {
@@ -26,30 +27,18 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
     let file = data.join("export.csv");
     std::fs::write(&file, english_export()).unwrap();
     let file = file.to_str().unwrap();
-    let output = toise(data, &["ingest", file, "--suggest"])
-        .output()
-        .unwrap();
+    let output = try_run(data, &["ingest", file, "--suggest"]);
     assert!(output.status.success(), "{}", errors(&output));
     let suggested: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        (&suggested["adverts"], &suggested["rows"]),
-        (&json!(40), &json!(40))
-    );
+    assert_eq!(pick(&suggested, ["adverts", "rows"]), json!([40, 40]));
     let text = suggested["mapping"].as_str().unwrap();
     assert!(
         text.contains("#path = \"habitation.floor\""),
         "a copied column: {text}"
     );
-    let saved = data.join("saved.toml");
-    std::fs::write(&saved, text).unwrap();
-    let report = run(
-        data,
-        &["ingest", file, "--mapping", saved.to_str().unwrap()],
-    );
-    assert_eq!(
-        (&report["created"], &report["rejected"]),
-        (&json!(40), &json!(0))
-    );
+    let saved = write_file(data, "saved.toml", text);
+    let report = run(data, &["ingest", file, "--mapping", &saved]);
+    assert_eq!(pick(&report, ["created", "rejected"]), json!([40, 0]));
     assert_eq!(
         report["files"][0]["columns_unused"],
         json!(["Page", "Floor"])
@@ -69,9 +58,9 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
     );
     assert_eq!(first["location"]["postalCode"], "83000");
     let copied = report["copied"][0].as_str().unwrap();
-    assert!(
-        copied.contains("habitation.floor equals habitation.roomCount in 40 of 40 rows"),
-        "{copied}"
+    assert_has(
+        copied,
+        "habitation.floor equals habitation.roomCount in 40 of 40 rows",
     );
 
     let map = [
@@ -102,11 +91,8 @@ fn a_suggested_mapping_is_saved_and_reads_the_file_it_was_made_for() {
 fn a_suggestion_that_gives_no_advert_says_what_to_add() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
-    let file = data.join("plain.csv");
-    std::fs::write(&file, "ref,price\nA1,320000\nA2,340000\n").unwrap();
-    let output = toise(data, &["ingest", file.to_str().unwrap(), "--suggest"])
-        .output()
-        .unwrap();
+    let file = write_file(data, "plain.csv", "ref,price\nA1,320000\nA2,340000\n");
+    let output = try_run(data, &["ingest", &file, "--suggest"]);
     let said = errors(&output);
     assert!(output.status.success(), "{said}");
     for message in ["warning: ", "type: ", "--set type=CLASS_FLAT", "location: "] {

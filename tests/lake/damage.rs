@@ -16,6 +16,7 @@ use toise::opendata::request::parse_search;
 use toise::opendata::{Dataset, OpenData};
 use toise::sql::plan::plan;
 
+use crate::support::assertions::assert_has;
 use crate::support::draw::Draw;
 use crate::support::rows;
 use crate::support::sql::session_over;
@@ -122,10 +123,7 @@ fn a_part_of_another_table_is_refused_whole_as_it_is() {
         }
     });
     let reason = refusal(folder.path(), &path.with_extension("sums"));
-    assert!(
-        reason.contains("not the checksum file of the snapshot"),
-        "{reason}"
-    );
+    assert_has(&reason, "not the checksum file of the snapshot");
 }
 
 /// Flips one bit in a file of the table, at random places and at both ends.

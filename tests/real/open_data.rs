@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::assertions::pick;
 use crate::support::client::Client;
 use crate::support::process::{Server, new_key, run, sql_number};
 use crate::support::skip::skipped;
@@ -34,15 +35,12 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     // distinguishable sales; Oradour: one.
     let report = run(data, &["import", "dvf", text(&real.join("dvf/*.csv*"))]);
     assert_eq!(
-        (&report["rows_read"], &report["rows_kept"]),
-        (&107_714.into(), &107_714.into())
+        pick(&report, ["rows_read", "rows_kept"]),
+        json!([107_714, 107_714])
     );
     assert_eq!(
-        (
-            &report["outcome"]["added"],
-            &report["outcome"]["duplicates"]
-        ),
-        (&97_842.into(), &11.into())
+        pick(&report["outcome"], ["added", "duplicates"]),
+        json!([97_842, 11])
     );
     let report = run(data, &["import", "dpe", text(&real.join("dpe/*"))]);
     assert_eq!(
@@ -65,8 +63,8 @@ async fn every_official_file_gives_the_sales_and_diagnostics_it_holds() {
     );
     let again = run(data, &["import", "dvf", text(&real.join("dvf/*toulon*"))]);
     assert_eq!(
-        (&again["outcome"]["added"], &again["outcome"]["replaced"]),
-        (&0.into(), &0.into())
+        pick(&again["outcome"], ["added", "replaced"]),
+        json!([0, 0])
     );
 
     paris_medians_agree_with_published_ones(data, &real);

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use super::process::{errors, run, toise};
+use super::process::{errors, run, try_run, write_file};
 
 /// Header of an address file of the national address base.
 const ADDRESS_HEADER: &str = "id;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;\
@@ -68,9 +68,8 @@ pub fn import_addresses(data: &Path) {
         );
     }
     fs::create_dir_all(data).unwrap();
-    let path = data.join("addresses.csv");
-    fs::write(&path, text).unwrap();
-    run(data, &["import", "ban", path.to_str().unwrap()]);
+    let path = write_file(data, "addresses.csv", text);
+    run(data, &["import", "ban", &path]);
 }
 
 /// Imports a file of `tests/cases/` and returns the report.
@@ -86,7 +85,7 @@ pub fn import_counts(data: &Path, table: &str, name: &str) -> [i64; 3] {
 
 /// Runs a command that must fail with exit code 1; returns its output.
 pub fn fails(data: &Path, arguments: &[&str]) -> Output {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     let code = output.status.code();
     assert_eq!(code, Some(1), "{arguments:?}: {}", errors(&output));
     output

@@ -11,10 +11,9 @@ use toise::collect::Collector;
 use toise::collect::portals;
 use toise::collect::settings::CollectSettings;
 use toise::net::egress::{AllowedHosts, EgressGuard};
-use toise::transport::server::ServerLimits;
 
+use super::Service;
 use super::portal::{PORTAL_NAME, query};
-use super::{InMemoryTables, Service};
 
 const UNTIL_MAX: Duration = Duration::from_secs(60);
 
@@ -31,7 +30,7 @@ pub async fn service(change: impl FnOnce(&mut CollectSettings)) -> Service {
 
 /// The same with settings, and with portals that have these hosts.
 pub async fn service_with_portals(settings: &CollectSettings, hosts: &[&str]) -> Service {
-    let service = Service::start_with(InMemoryTables::default(), ServerLimits::default(), |app| {
+    let service = Service::start_changed(|app| {
         let folder = app.store.folder().join(portals::FOLDER);
         for host in hosts {
             let text = format!("name = \"{host}\"\nhosts = [\"{host}\"]\n");

@@ -218,6 +218,12 @@ impl DispatcherFixture {
             .unwrap()
     }
 
+    /// Waits until the store has this number of rows; `rows` is a table, and may have a condition.
+    pub async fn until_count(&self, rows: &str, expected: i64) {
+        let query = format!("SELECT count(*) FROM {rows}");
+        self.until_number(&query, expected).await;
+    }
+
     /// Waits until a query of the store returns a number.
     pub async fn until_number(&self, query: &str, expected: i64) {
         let found = || (self.number(query) == expected).then_some(());

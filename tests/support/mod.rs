@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod areas;
+pub mod assertions;
 pub mod cases;
 pub mod client;
 pub mod collecting;
@@ -9,6 +10,7 @@ pub mod crashes;
 pub mod dispatching;
 pub mod draw;
 pub mod failing_disks;
+pub mod files;
 pub mod filters;
 pub mod flight;
 pub mod homes;
@@ -212,7 +214,17 @@ pub struct Service {
 impl Service {
     /// Starts a service with default limits.
     pub async fn start() -> Self {
-        Self::start_with(InMemoryTables::default(), ServerLimits::default(), |_| {}).await
+        Self::start_changed(|_| {}).await
+    }
+
+    /// Starts a service with default rows and limits; `change` adjusts its state.
+    pub async fn start_changed(change: impl FnOnce(&mut App)) -> Self {
+        Self::start_with(InMemoryTables::default(), ServerLimits::default(), change).await
+    }
+
+    /// Starts a service with default rows and these limits.
+    pub async fn start_limited(limits: ServerLimits) -> Self {
+        Self::start_with(InMemoryTables::default(), limits, |_| {}).await
     }
 
     /// Starts a service with given rows and limits; `change` adjusts its state.
@@ -224,8 +236,12 @@ impl Service {
         Self::start_over(None, rows, limits, change).await
     }
 
-    /// Starts a service as [`Service::start_with`] does, over TLS if given.
-    pub async fn start_over(
+    /// Starts a service over TLS with default rows and these limits.
+    pub async fn start_over_tls(tls: &Tls, limits: ServerLimits) -> Self {
+        Self::start_over(Some(tls.clone()), InMemoryTables::default(), limits, |_| {}).await
+    }
+
+    async fn start_over(
         tls: Option<Tls>,
         rows: InMemoryTables,
         limits: ServerLimits,
@@ -359,11 +375,7 @@ impl Service {
     pub async fn ingest(&self, operator: &str, adverts: &[Value]) -> Value {
         let request = self.keyed(Method::POST, "/v2/protected/admin/adverts", operator);
         let request = request.json(&json!({ "adverts": adverts }));
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        let mut answer: Value = response.json().await.unwrap();
-        assert_eq!(status, 200, "{answer}");
-        answer["data"].take()
+        data_of(request.send().await.unwrap()).await
     }
 
     /// A POST with a JSON text under the service's key.
@@ -417,6 +429,14 @@ pub async fn error_of(response: Response) -> (u16, u64, String) {
     assert_eq!(error.len(), 2, "{body}");
     let message = error["message"].as_str().unwrap().to_owned();
     (status, error["code"].as_u64().unwrap(), message)
+}
+
+/// The `data` of a response with the status 200.
+pub async fn data_of(response: Response) -> Value {
+    let (status, url) = (response.status(), response.url().clone());
+    let mut answer: Value = response.json().await.unwrap();
+    assert_eq!(status, 200, "{url}: {answer}");
+    answer["data"].take()
 }
 
 /// The numbers of the only row of a query.

@@ -28,15 +28,39 @@ pub fn toise(data: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs the command to its end, which may be a failure.
+pub fn try_run(data: &Path, arguments: &[&str]) -> Output {
+    toise(data, arguments).output().unwrap()
+}
+
 /// Runs the command to its end and parses its output.
 pub fn run(data: &Path, arguments: &[&str]) -> Value {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     assert!(
         output.status.success(),
         "{arguments:?}: {}",
         errors(&output)
     );
     serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+}
+
+/// Writes a file into a folder and returns its path, as an argument of a command.
+pub fn write_file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Imports invented sales.
+pub fn import_sales(data: &Path, sales: &str, seed: &str) {
+    let files = tempfile::tempdir().unwrap();
+    let output = files.path().to_str().unwrap();
+    run(
+        data,
+        &["synth", "--dvf", sales, "--seed", seed, "--output", output],
+    );
+    let file = files.path().join("dvf-synth.csv");
+    run(data, &["import", "dvf", file.to_str().unwrap()]);
 }
 
 /// Creates a key with some options of `keys create`.

@@ -42,7 +42,7 @@ use self::tables::Tables;
 use crate::support::alerts::{body, with};
 use crate::support::draw::Draw;
 use crate::support::portal::Portal;
-use crate::support::process::{run, toise, variable};
+use crate::support::process::{run, toise, try_run, variable};
 use crate::support::receiver::{Act, Receiver};
 
 /// Seconds of a run, unless `TOISE_TORTURE_SECONDS` overrides it.
@@ -486,7 +486,7 @@ impl Torture {
 
 /// Runs a command that must succeed.
 fn succeed(data: &Path, arguments: &[&str]) -> Result<(), String> {
-    let output = toise(data, arguments).output().unwrap();
+    let output = try_run(data, arguments);
     if output.status.success() {
         Ok(())
     } else {

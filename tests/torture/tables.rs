@@ -12,7 +12,7 @@ use super::Torture;
 use super::answers::post;
 use super::faults::Word;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{errors, toise};
+use crate::support::process::{errors, toise, try_run};
 
 /// Sales of an import. Their price identifies the import and is above all other prices.
 const SALES: usize = 20;
@@ -90,9 +90,7 @@ impl Torture {
             "select cast((price_eur - {IMPORTED_EUR_FROM}) / {IMPORTS_APART_EUR} as bigint) as import, count(*) as sales
              from dvf where price_eur > {IMPORTED_EUR_FROM} group by 1"
         );
-        let output = toise(&self.servers.data, &["sql", &query])
-            .output()
-            .unwrap();
+        let output = try_run(&self.servers.data, &["sql", &query]);
         let rows: Value = serde_json::from_slice(&output.stdout).map_err(|_| errors(&output))?;
         let rows = rows.as_array().ok_or_else(|| errors(&output))?.iter();
         rows.map(|row| Some((row["import"].as_u64()?, row["sales"].as_u64()? as usize)))

@@ -1,0 +1,31 @@
+//! Assertions that many tests make.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use super::process::errors;
+
+/// Asserts that a text contains a part of it; the failure shows the text.
+#[track_caller]
+pub fn assert_has(text: &str, part: &str) {
+    assert!(text.contains(part), "{part:?} is not in: {text}");
+}
+
+/// Asserts how a text begins; the failure shows the text.
+#[track_caller]
+pub fn assert_begins(text: &str, begin: &str) {
+    assert!(text.starts_with(begin), "{begin:?} does not begin: {text}");
+}
+
+/// Asserts that a command failed with a message on standard error.
+#[track_caller]
+pub fn assert_refused(output: &Output, message: &str) {
+    assert!(!output.status.success(), "it succeeded");
+    assert_has(&errors(output), message);
+}
+
+/// Some fields of an object, as an array.
+pub fn pick<const N: usize>(object: &Value, fields: [&str; N]) -> Value {
+    fields.map(|field| object[field].clone()).into()
+}
