@@ -252,6 +252,23 @@ toise_edition_timestamp_seconds{table="dvf",state="available"} 1793491200
   assert.equal(reading("toise_ready 1\n").refreshAge, null, "there was no refresh");
 });
 
+test("a reading of the metrics has the age of the backup and the merges of adverts", () => {
+  const read = reading(`toise_backup_age_seconds 120
+toise_candidate_pairs_waiting 3
+toise_properties{adverts="1"} 90
+toise_properties{adverts="2"} 8
+toise_properties{adverts="3"} 2
+toise_merged_pairs 14
+toise_merged_pairs_contradicting{field="price"} 0
+toise_merged_pairs_contradicting{field="floor"} 1
+toise_merged_pairs_contradicting{field="surface"} 2
+`);
+  assert.equal(read.backupAge, 120);
+  assert.deepEqual(read.merges, { waiting: 3, counted: { properties: 100, several: 10, merged: 14, contradicting: [["surface", 2], ["floor", 1]] } });
+  const first = reading("toise_ready 1\n");
+  assert.deepEqual([first.backupAge, first.merges], [null, { waiting: null, counted: null }], "nothing is known yet");
+});
+
 const inProject = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 
 test("the columns of an import are those of the mapping, under names that the service knows too", () => {

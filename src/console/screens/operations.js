@@ -8,7 +8,7 @@ import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
-import { Findings, NotRefreshed, Tables } from "./tables.js";
+import { Findings, Layers, Merges, NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
 /** How often metrics are read, milliseconds, and how many readings are kept. */
@@ -28,8 +28,9 @@ const Awaited = ({ of }) => (of.value ? html`<${Waiting} of=${of} />` : html`<di
 
 /** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
-  health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value} />`}<${Findings} />`, usage: () => html`<${Usage} />`,
-  data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value} />`}<${Findings} backupAge=${asked.value?.at(-1).backupAge} />`, usage: () => html`<${Usage} />`,
+  data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} />
+    ${asked.value && html`<${Merges} of=${asked.value.at(-1).merges} />`}<${Layers} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
