@@ -398,6 +398,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("option", name="Mende").first.click()
     market = page.get_by_role("region", name="Mende")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    expect(market).to_contain_text("Diagnostics F and G", timeout=WAIT_MS)
     look(page, "market", faults)
     # It is in the address: it opens again when the page is reloaded, and the browser goes back to what was before.
     expect(page).to_have_url(re.compile("place=48095"))
@@ -926,6 +927,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(desk.get_by_role("row", name="dpe energy diagnostics")).to_contain_text("loaded")
     expect(lacking).to_contain_text("toise start")
     look(desk, "data", faults)
+    # How many pairs of properties wait for a decision.
+    merges = desk.get_by_role("region", name="Merges of adverts")
+    expect(merges).to_contain_text("Pairs that wait for a decision")
     desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)
     # A file of adverts is dropped: what was understood is shown, a meaning is corrected, and its rows are sent.
@@ -960,7 +964,12 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     desk.get_by_role("button", name="New key").click()
     making = desk.get_by_role("dialog", name="New key")
     making.get_by_label("Name").fill("reader")
-    making.get_by_role("checkbox", name="search").check()
+    # It has the usual scopes at first, each with what it allows.
+    expect(making.get_by_role("checkbox", name="alerts")).to_be_checked()
+    expect(making.get_by_role("checkbox", name="admin")).not_to_be_checked()
+    expect(making.get_by_role("checkbox", name="geocoding")).to_have_accessible_description("find addresses")
+    making.get_by_role("checkbox", name="alerts").uncheck()
+    making.get_by_label("Expires").fill("2099-01-31")
     # A limit that is refused leaves the form as it is.
     making.get_by_label("Rate").fill("5000000000")
     making.get_by_role("button", name="Create").click()
@@ -971,6 +980,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(desk.get_by_text("New key, shown once")).to_be_visible()
     expect(desk.locator("code").filter(has_text=re.compile(r"^toise_live_\w{40}")).first).to_be_visible()
     row = desk.get_by_role("row", name="reader")
+    expect(row).to_contain_text("31 Jan 2099")
+    expect(row).to_contain_text("geocoding")
+    expect(row).not_to_contain_text("alerts")
     row.get_by_role("button", name="Change").click()
     changing = desk.get_by_role("dialog", name="Change: reader")
     changing.get_by_label("Rate").fill("7")
