@@ -185,7 +185,7 @@ export const WORDS = {
   places: ["Places", "Lieux"],
   commands: ["Commands", "Commandes"],
   palette: ["Search or run a command", "Rechercher ou lancer une commande"],
-  paletteHint: ["An address, a commune, a screen, a command", "Une adresse, une commune, un écran, une commande"],
+  paletteHint: ["An address, a home for sale, an alert, a command", "Une adresse, un bien à vendre, une alerte, une commande"],
   paletteHintFew: ["A screen or a command", "Un écran ou une commande"],
   menu: ["Menu", "Menu"],
   guide: ["Guide", "Guide"],

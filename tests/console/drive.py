@@ -517,6 +517,18 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     palette.press_sequentially("light")
     palette.press("Enter")
+    # It finds a home for sale by the words of its adverts.
+    house = {**advert(41, 700_000, "Villa Zanzibar"), "type": "CLASS_HOUSE", "location": {"postalCode": "48000", "city": "Mende"}}
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [house]})
+    named = {"search": {"filterProperty": {}, "fullTexts": ["zanzibar"]}, "sortBy": "RELEVANCE", "orderBy": "DESC", "size": 1}
+    until(page, lambda: ask("POST", "/v2/protected/properties/search", ready["key"], named)["data"]["count"] == 1,
+        "the advert is not found by its words")
+    page.keyboard.press("Control+k")
+    palette.press_sequentially("zanzibar")
+    page.get_by_role("option", name="Villa Zanzibar").click(timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Villa Zanzibar")).to_be_visible(timeout=WAIT_MS)
+    page.go_back()
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
     # If it cannot be loaded, a message says so.
     page.route("**/palette.js", lambda route: route.fulfill(status=422))
     page.reload()
