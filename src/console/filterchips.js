@@ -57,10 +57,11 @@ function Control({ field, label, parameters, set }) {
   const name = parameter(field);
   const change = (event) => set({ [event.target.name]: event.target.value });
   if (field.bounds) {
-    const type = field.kind === "days" ? "date" : "number";
+    const isDays = field.kind === "days";
+    const names = (isDays ? ["firstDay", "lastDay"] : ["min", "max"]).map((one) => word(one));
     return html`<fieldset class="bounds" title=${field.about}><legend class="hidden">${label}</legend>${field.bounds.map((bound, nth) => html`<${Typed}
-      type=${type} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
-      placeholder=${word(nth ? "max" : "min")} aria-label=${labelled(label, word(nth ? "max" : "min"))} />`)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
+      type=${isDays ? "date" : "number"} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
+      placeholder=${names[nth]} aria-label=${labelled(label, names[nth])} />`)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
   }
   if (field.kind === "choice") return html`<${Choice} field=${field} label=${label} chosen=${parameters[name]?.split(",") ?? []} set=${set} />`;
   if (field.kind === "one" || field.kind === "flag") {

@@ -240,11 +240,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("button", name="Add filter").click()
     page.get_by_role("searchbox", name="Add filter").fill("main")
     page.get_by_role("button", name="Main rooms", exact=True).last.click()
-    page.get_by_label("Main rooms: least").fill("3")
+    page.get_by_label("Main rooms: minimum").fill("3")
     # What is half typed stays when an answer arrives meanwhile.
-    most = page.get_by_label("Main rooms: most")
+    most = page.get_by_label("Main rooms: maximum")
     with page.expect_response(lambda answer: answer.url.endswith("/dvf/search")):
-        page.get_by_label("Main rooms: least").press("Tab")
+        page.get_by_label("Main rooms: minimum").press("Tab")
         most.press_sequentially("12")
     page.wait_for_timeout(500)
     expect(most).to_have_value("12")
@@ -527,7 +527,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     palette.press_sequentially("zanzibar")
     page.get_by_role("option", name="Villa Zanzibar").click(timeout=WAIT_MS)
     expect(page.get_by_role("region", name="Villa Zanzibar")).to_be_visible(timeout=WAIT_MS)
-    page.go_back()
+    page.goto(address + "/console/#/map?place=48095")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
     # If it cannot be loaded, a message says so.
     page.route("**/palette.js", lambda route: route.fulfill(status=422))

@@ -29,7 +29,7 @@ function Judged({ report }) {
     <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape ?? 0])} />`;
   const months = report.horizon?.horizons ?? [];
   return html`<h2>${word("reportCard")}</h2>
-    <p>${word("judgedOn")} ${word("from")} ${day(report.test[0])} ${word("to")} ${day(report.test[1])} · ${word("model")} <code>${report.model.version}</code></p>
+    <p>${word("judgedOn", { from: day(report.test[0]), to: day(report.test[1]) })} · ${word("model")} <code>${report.model.version}</code></p>
     <${Table} rows=${means} columns=${[[word("means"), ([name]) => name], [word("sales"), ([, of]) => number(of.sales), true],
       [word("medianError"), ([, of]) => percent(of.mdape), true], [word("within10"), ([, of]) => percent(of.within_10), true],
       [word("within20"), ([, of]) => percent(of.within_20), true], [word("bias"), ([, of]) => percent(of.bias), true],
