@@ -432,6 +432,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     houses = ask("POST", "/v2/protected/opendata/dvf/search", ready["key"], {"filters": filters, "size": 1})
     assert len(rows) == houses["total"] > 100, (len(rows), houses["total"])
     assert {row["property_type"] for row in rows} == {"Maison"}
+    # The map is saved as a picture, with its legend.
+    page.get_by_role("button", name="Share").click()
+    with page.expect_download(timeout=WAIT_MS) as download:
+        page.get_by_role("button", name="Save the map as PNG").click()
+    assert pathlib.Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
     # A record takes the focus, Escape gives it back to its result, and the address opens it again.
     second = cards.nth(1).get_by_role("button")
     second.press("Enter")
@@ -536,6 +541,19 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     expect(page.get_by_role("log")).to_contain_text("palette.js", timeout=WAIT_MS)
     page.unroute_all(behavior="wait")
+
+    # Single diagnostics are coloured by their class, and the legend says so.
+    spot = "select lat, lon from dpe where lat is not null and etiquette_dpe is not null limit 1"
+    spot = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": spot})["data"][0]
+    page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=16")
+    legend = page.locator("figure.legend figcaption")
+    expect(legend).to_have_text("Energy class", timeout=WAIT_MS)
+    page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=9")
+    expect(legend).to_have_text("Share of classes F and G", timeout=WAIT_MS)
+    # What has a name comes first of a diagnostic's many fields.
+    page.goto(f"{address}/console/#/map?dataset=dpe")
+    cards.first.get_by_role("button").press("Enter")
+    expect(results.get_by_text(re.compile("^Other fields: "))).to_be_visible(timeout=WAIT_MS)
 
     # An alert, its preview, and what it delivers.
     known = advert(40, 800_000, "Appartement au calme")

@@ -3,8 +3,9 @@
 import { addressOf } from "../addresses.js";
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
+import { FIELD_NAMES, RECORD_NAMES } from "../fieldnames.js";
 import { spoken, spokenValue } from "../filters.js";
-import { day, euros, number, perM2, squareMetres, valueWord, word } from "../language.js";
+import { day, euros, labelled, number, perM2, squareMetres, valueWord, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { PlaceHistory } from "./placehistory.js";
@@ -49,12 +50,17 @@ function shown(field, value) {
   return /^\d{4}-\d\d-\d\dT/.test(value) ? day(value) : spokenValue(value);
 }
 
-/** Simple values of a record, by the names that the filters have. */
-const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "")
-  .map(([field, value]) => [spoken(field), shown(field, value)]);
+/** Simple values of a record. */
+const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
+const isNamed = ([field]) => field in FIELD_NAMES || field in RECORD_NAMES;
+
+/** Values with the names that the filters have. */
+const Facts = ({ of }) => html`<dl class="facts">${of.map(([field, value]) => html`<dt>${spoken(field)}</dt><dd>${shown(field, value)}</dd>`)}</dl>`;
 
 export function Record({ name, record }) {
   const card = DATASETS[name].card(record);
+  // A diagnostic has more than 200 fields: those that have a name come first.
+  const [named, others] = [simple(record).filter(isNamed), simple(record).filter((one) => !isNamed(one))];
   const [lon, lat] = DATASETS[name].place(record) ?? [];
   const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
   const rooms = record.main_rooms ?? record.habitation?.roomCount;
@@ -67,7 +73,8 @@ export function Record({ name, record }) {
         <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}<span class="number quiet">${card.figure}</span></span></div>
       ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
       ${name === "properties" && html`<${Listing} home=${record} />`}
-      <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
+      <details open=${name !== "properties"}><summary>${word("details")}</summary><${Facts} of=${named} /></details>
+      ${others.length > 0 && html`<details><summary>${labelled(word("otherFields"), number(others.length))}</summary><${Facts} of=${others} /></details>`}
       ${placesOf(record).map(([kind, id]) => html`<${PlaceHistory} key=${id} kind=${kind} id=${id} />`)}
     </div>`;
 }
