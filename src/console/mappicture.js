@@ -29,11 +29,13 @@ function drawLegend(pen, bottom, { figure, title }, { surface, line, text, quiet
   pen.fillRect(left, top + 22, end - left, RAMP);
   pen.fillStyle = quiet;
   pen.font = `10px ${font}`;
-  const steps = STEPS[figure];
-  steps.forEach((step, nth) => {
-    const isLast = nth === steps.length - 1;
-    pen.textAlign = nth === 0 ? "left" : isLast ? "right" : "center";
-    pen.fillText(`${stepText(figure, step)}${isLast ? UNITS[figure] ?? "" : ""}`, left + ((end - left) * nth) / (steps.length - 1), top + 48);
+  const labels = STEPS[figure].map((step, nth, steps) => `${stepText(figure, step)}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}`);
+  const widths = labels.map((label) => pen.measureText(label).width);
+  const gap = (end - left - widths.reduce((sum, width) => sum + width, 0)) / (labels.length - 1);
+  let at = left;
+  labels.forEach((label, nth) => {
+    pen.fillText(label, at, top + 48);
+    at += widths[nth] + gap;
   });
 }
 

@@ -7,7 +7,7 @@ import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, typeOf, unfelt 
 import { counted, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
-import { AddressField, context, placeIcon, positionOf } from "../places.js";
+import { AddressField, context, placeIcon, positionOf, positionText } from "../places.js";
 import { IntervalBar, Waterfall } from "../plot.js";
 import { Around, Prices } from "./homearound.js";
 import { RentAndReport } from "./rentandreport.js";
@@ -92,9 +92,9 @@ export function Home({ parameters, set }) {
       <button type="button" onClick=${() => choose(one)}><${Icon} name=${placeIcon(one)} small />${one.properties.label}</button>
       <small class="quiet">${context(one)}</small></li>`)}</ul><//>`}
     ${parameters.town && at && html`<${Note}><b>${parameters.label}</b> ${word("townOnly")}<//>`}
-    ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : `${number(at.lat, 5)}, ${number(at.lon, 5)}`}</p>`}
+    ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : positionText(at)}</p>`}
     ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
-      ${counted("someRooms", Number(parameters.rooms || USUAL.rooms))} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
+      ${counted("someRooms", Number(parameters.rooms || USUAL.rooms))} · ${positionText(at)} · ${word("printed")} ${day(Date.now())}</p>`}
     ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
       : html`${!parameters.town && candidates.length === 0 && html`<div class="card">
         <${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")}>

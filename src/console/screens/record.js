@@ -10,10 +10,10 @@ import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { PlaceHistory } from "./placehistory.js";
 
-/** Change from the first to the last price, percent; nothing without one. */
+/** The first price, if the last one is another, and the change from it, percent. */
 function change([before, after] = []) {
   const percent = before && after ? Math.round((after / before - 1) * 100) : 0;
-  return percent !== 0 && html`<${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//>`;
+  return percent !== 0 && html`<span class="nowrap"><s class="quiet">${euros(before)}</s> <${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//></span>`;
 }
 
 const Face = ({ card }) => card.energy ? html`<span class="face energy ${card.energy}">${card.energy}</span>` : html`<span class="face"><${Icon} name=${card.icon} /></span>`;
@@ -24,7 +24,7 @@ export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="b
   <${Face} card=${card} />
   <span class="what"><b>${card.title}</b><span class="quiet">${card.place}</span><span class="quiet">${card.facts}</span></span>
   <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}${card.figure && html`<span class="number quiet">${card.figure}</span>`}
-    <span class="nowrap quiet">${change(card.prices)} ${card.date}</span></span></button></li>`;
+    ${change(card.prices)}<span class="nowrap quiet">${card.date}</span></span></button></li>`;
 
 /** Types of sales that are homes, which can be valued. */
 const HOMES = ["Appartement", "Maison"];
@@ -47,7 +47,7 @@ function shown(field, value) {
   if (typeof value === "number" && /surface/i.test(field)) return squareMetres(value, 1);
   if (typeof value === "number") return number(value, 4);
   if (field === "address") return addressOf(value);
-  return /^\d{4}-\d\d-\d\dT/.test(value) ? day(value) : spokenValue(value);
+  return /^\d{4}-\d\d-\d\d(?:T|$)/.test(value) ? day(value) : spokenValue(value);
 }
 
 /** Simple values of a record. */

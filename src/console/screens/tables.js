@@ -4,7 +4,7 @@
 import { call, may } from "../api.js";
 import { fieldName } from "../evidence.js";
 import { findingText } from "../findings.js";
-import { ago, bytes, counted, day, labelled, moment, number, word } from "../language.js";
+import { ago, bytes, day, labelled, moment, number, word } from "../language.js";
 import { Badge, Empty, Icon, Note, Table, Waiting, html, useLoaded } from "../parts.js";
 
 const DAY_S = 86_400;
@@ -86,9 +86,10 @@ export function Merges({ of: { waiting, counted: known } }) {
   const fields = known?.contradicting.map(([field, pairs]) => `${fieldName(field)} ${number(pairs)}`).join(", ");
   return html`<section class="card" aria-label=${word("mergesTitle")}><div class="row spread"><h2>${word("mergesTitle")}</h2>
       ${waiting > 0 && html`<a class="button" href="#/pairs"><${Icon} name="pairs" />${word("reviewPairs")}</a>`}</div>
-    <dl class="facts">${known && html`<dt>${word("properties")}</dt><dd>${number(known.properties)} (${counted("ofSeveralAdverts", known.several)})</dd>
-      <dt>${word("contradictingPairs")}</dt><dd>${number(share, 1)}\u00a0% ${share > CONTRADICTING_MAX && html`<${Badge} kind="bad">${word("tooMany")}<//>`} <span class="quiet">${fields}</span></dd>`}
-      ${waiting !== null && html`<dt>${word("toDecide")}</dt><dd>${number(waiting)}</dd>`}</dl></section>`;
+    <dl class="tiles wide">${known && html`<div><dt>${word("properties")}</dt><dd>${number(known.properties)}</dd></div>
+      <div><dt>${word("severalAdverts")}</dt><dd>${number(known.several)}</dd></div>
+      <div><dt>${word("contradictingPairs")}</dt><dd>${number(share, 1)}\u00a0% ${share > CONTRADICTING_MAX && html`<${Badge} kind="bad">${word("tooMany")}<//>`}</dd><dd class="quiet"><small>${fields}</small></dd></div>`}
+      ${waiting !== null && html`<div><dt>${word("toDecide")}</dt><dd>${number(waiting)}</dd></div>`}</dl></section>`;
 }
 
 /** The layers that were imported, for keys that may read them. */
@@ -100,6 +101,6 @@ export function Layers() {
   return html`<section class="card" aria-label=${word("layersTitle")}><h2>${word("layersTitle")}</h2><${Waiting} of=${asked} lines=${2} />
     ${asked.value && rows.length === 0 && html`<${Empty} icon="area" title=${word("layersEmpty")} text=${word("layersEmptyText")}><code>toise import layer</code><//>`}
     ${rows.length > 0 && html`<${Table} rows=${rows} columns=${[[word("name"), name], [word("layerFeatures"), (layer) => number(layer.count), true],
-      [word("layerSource"), (layer) => html`<span class="long">${layer.source}</span>`], [word("layerLicence"), (layer) => layer.licence],
+      [word("layerSource"), (layer) => html`<span class="subject">${layer.source}</span>`], [word("layerLicence"), (layer) => layer.licence],
       [word("layerImported"), (layer) => html`<span class="nowrap" title=${moment(layer.importedAt)}>${ago(layer.importedAt)}</span>`]]} />`}</section>`;
 }
