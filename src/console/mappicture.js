@@ -9,6 +9,8 @@ const WIDTH = 260;
 const HEIGHT = 74;
 const PAD = 12;
 const RAMP = 10;
+/** Height of the line with the sources, pixels. */
+const STRIP = 24;
 
 /** Draws the legend of a figure in the lower left corner. */
 function drawLegend(pen, bottom, { figure, title }, { surface, line, text, quiet, font }) {
@@ -44,7 +46,7 @@ function drawSource(pen, width, bottom, source, { surface, quiet, font }) {
   pen.font = `11px ${font}`;
   const wide = pen.measureText(source).width;
   pen.fillStyle = surface;
-  pen.fillRect(width - wide - 2 * PAD, bottom - 24, wide + 2 * PAD, 24);
+  pen.fillRect(width - wide - 2 * PAD, bottom - STRIP, wide + 2 * PAD, STRIP);
   pen.fillStyle = quiet;
   pen.textAlign = "right";
   pen.fillText(source, width - PAD, bottom - 8);
@@ -63,7 +65,7 @@ export function pictureOf(made, legend) {
       pen.drawImage(map, 0, 0);
       const scale = map.width / map.clientWidth;
       pen.scale(scale, scale);
-      drawLegend(pen, map.clientHeight, legend, look);
+      drawLegend(pen, map.clientHeight - STRIP, legend, look);
       const source = made.getContainer().querySelector(".maplibregl-ctrl-attrib-inner")?.textContent;
       drawSource(pen, map.clientWidth, map.clientHeight, [source, "toise"].filter(Boolean).join(" · "), look);
       drawn.toBlob(resolve, "image/png");

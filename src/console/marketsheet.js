@@ -109,6 +109,7 @@ export function MarketSheet({ code, area, asked }) {
       ${["price_per_m2", "poor_share", "over_sold", "change"].filter((figure) => area[figure] !== undefined).map((figure) => html`
         <div><dt>${word(`figure.${figure}`)}</dt><dd>${figureText(figure, area[figure])}</dd></div>`)}</dl>`}
     <${Waiting} of=${asked} lines=${8} />
+    ${!may("analytics") && html`<p class="quiet">${word("marketNeedsAnalytics")}</p>`}
     ${isDepartment && html`<${Note}>${word("byArrondissement")}<//>`}
     ${asked.value && rows.length === 0 && html`<p class="quiet">${word("noSalesHere")}</p>`}
     ${rows.length > 0 && html`<${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />`}
