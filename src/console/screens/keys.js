@@ -31,9 +31,9 @@ function LimitFields({ of }) {
 }
 
 /** What a key may do, each scope with what it allows. */
-const ScopeFields = ({ held }) => html`<fieldset><legend>${word("mayDo")}</legend><div class="scopes">${SCOPES.map((scope) => html`<label class="check">
-  <input type="checkbox" name="scope" value=${scope} aria-label=${scope} aria-describedby=${`scope-${scope}`} defaultChecked=${held.includes(scope)} />
-  <span><code>${scope}</code> <small class="quiet" id=${`scope-${scope}`}>${word(`may.${scope}`)}</small></span></label>`)}</div></fieldset>`;
+const ScopeFields = ({ held }) => html`<fieldset><legend>${word("mayDo")}</legend><div class="scopes">${SCOPES.map((scope) => html`<div><label class="check">
+  <input type="checkbox" name="scope" value=${scope} aria-describedby=${`scope-${scope}`} defaultChecked=${held.includes(scope)} /> <code>${scope}</code></label>
+  <small class="quiet" id=${`scope-${scope}`}>${word(`may.${scope}`)}</small></div>`)}</div></fieldset>`;
 
 /** A secret that is shown once, with a button that copies it. */
 const Secret = ({ label, text }) => html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code>
