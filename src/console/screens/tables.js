@@ -81,7 +81,7 @@ export function Tables({ reading }) {
 
 /** How adverts were merged into properties, with the pairs that wait for a decision. */
 export function Merges({ of: { waiting, counted: known } }) {
-  if (!known && !waiting) return null;
+  if (!known && waiting === null) return null;
   const share = known?.merged > 0 ? (100 * known.contradicting.reduce((sum, [, pairs]) => sum + pairs, 0)) / known.merged : 0;
   const fields = known?.contradicting.map(([field, pairs]) => `${fieldName(field)} ${number(pairs)}`).join(", ");
   return html`<section class="card" aria-label=${word("mergesTitle")}><div class="row spread"><h2>${word("mergesTitle")}</h2>
