@@ -331,6 +331,7 @@ class Studio:
         page = self.open("map", size=STAGE, dataset="properties", **{"f.type": "CLASS_FLAT"}, **view)
         film = Film(page)
         film.frame(900)
+        film.click(page.get_by_role("button", name="Area, layers"))
         film.click(page.get_by_role("button", name="Draw an area"))
         for place in ((700, 250), (990, 270), (1010, 510), (680, 480), (700, 250)):
             film.click(place, ms=200)

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::doctor;
 use crate::readiness::register_worker_gauges;
 use crate::sql_process::{COMMAND, Setup};
+use toise_accounts::audit;
 use toise_accounts::holds::CallHolds;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::meter::KeyMeters;
@@ -102,6 +103,10 @@ const STORE_BYTES: Metric<Gauge> = Metric::gauge(
 const DISK_FREE_BYTES: Metric<Gauge> = Metric::gauge(
     "toise_disk_free_bytes",
     "Free bytes on the disk of the data folder.",
+);
+const BACKUP_AGE: Metric<Gauge> = Metric::gauge(
+    "toise_backup_age_seconds",
+    "Seconds since the last backup that succeeded; absent without one.",
 );
 const ACTIVE_ALERTS: Metric<Gauge> = Metric::gauge(
     "toise_active_alerts",
@@ -461,6 +466,10 @@ pub(crate) fn register_gauges(app: &App, store: Store, open_data: OpenData) {
         if let Ok(free) = free_bytes(store.folder()) {
             gauges.set(DISK_FREE_BYTES, &[], free as f64);
         }
+        if let Ok(Some(backup)) = audit::last_done(&store, "backup") {
+            let age = Clock::system().now() - backup.at;
+            gauges.set(BACKUP_AGE, &[], age.num_seconds().max(0) as f64);
+        }
         // Alerts also change in other processes. If they cannot be read now, the numbers of the last load are reported.
         if let Err(error) = properties.listings().load_alerts() {
             tracing::warn!(%error, "cannot read the alerts for their metrics");
@@ -539,6 +548,9 @@ mod tests {
             &config,
         )
         .unwrap();
+        let backup =
+            audit::Act::at_command_line("backup").ended(toise_store::audit::DONE.to_owned());
+        audit::append(&store, &clock, backup).unwrap();
         register_gauges(&app, store, open_data);
         app.readiness.set_ready();
         let response = probes::metrics(&app).await.unwrap().response;
@@ -566,6 +578,13 @@ mod tests {
             );
         }
         assert!(!text.contains("toise_store_bytes 0"), "{text}");
+        let age = text
+            .lines()
+            .find_map(|line| line.strip_prefix("toise_backup_age_seconds "));
+        assert!(
+            age.unwrap().parse::<f64>().unwrap() < 3_600.0,
+            "{age:?} since the backup"
+        );
         let types = text
             .lines()
             .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());

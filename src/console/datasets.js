@@ -43,7 +43,7 @@ const KINDS = { Maison: "house", Appartement: "flat", Terrain: "land", Tertiaire
 const kindIcon = (type) => KINDS[type] ?? "box";
 
 /** Filters of homes for sale that are still on line, unless the address says otherwise. */
-const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } };
+export const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } };
 
 /**
  * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say

@@ -12,6 +12,13 @@ export function placeOf({ geometry, properties }) {
   return { lat, lon, label: properties.label, city: properties.citycode };
 }
 
+/** Metres of a degree of latitude. */
+const DEGREE_M = 111_195;
+
+/** Metres between two positions `{lat, lon}` that are at most some kilometres apart. */
+export const metresBetween = (one, other) =>
+  DEGREE_M * Math.hypot(other.lat - one.lat, (other.lon - one.lon) * Math.cos((one.lat * Math.PI) / 180));
+
 /**
  * Whether a result is what the text asks for: an address of which the geocoder is sure, with its number if one is asked.
  * The middle of a street or town is not where a home is.

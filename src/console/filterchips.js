@@ -57,10 +57,13 @@ function Control({ field, label, parameters, set }) {
   const name = parameter(field);
   const change = (event) => set({ [event.target.name]: event.target.value });
   if (field.bounds) {
-    const type = field.kind === "days" ? "date" : "number";
-    return html`<fieldset class="bounds" title=${field.about}><legend class="hidden">${label}</legend>${field.bounds.map((bound, nth) => html`<${Typed}
-      type=${type} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
-      placeholder=${word(nth ? "max" : "min")} aria-label=${labelled(label, word(nth ? "max" : "min"))} />`)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
+    const isDays = field.kind === "days";
+    const names = (isDays ? ["firstDay", "lastDay"] : ["min", "max"]).map((one) => word(one));
+    const input = (bound, nth) => html`<${Typed} type=${isDays ? "date" : "number"} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
+      placeholder=${names[nth]} aria-label=${labelled(label, names[nth])} />`;
+    // A field for a day shows no placeholder.
+    const shown = (bound, nth) => (isDays ? html`<div class="field"><span aria-hidden="true">${names[nth]}</span>${input(bound, nth)}</div>` : input(bound, nth));
+    return html`<fieldset class="bounds" title=${field.about}><legend class="hidden">${label}</legend>${field.bounds.map(shown)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
   }
   if (field.kind === "choice") return html`<${Choice} field=${field} label=${label} chosen=${parameters[name]?.split(",") ?? []} set=${set} />`;
   if (field.kind === "one" || field.kind === "flag") {

@@ -5,8 +5,9 @@ import { call, may, who } from "./api.js";
 import { SALES_MIN, addCompared, compare } from "./comparison.js";
 import { positionsOf, useArea } from "./drawing.js";
 import { featureLayers, showLayers } from "./featurelayers.js";
-import { counted, euros, number, perM2, word } from "./language.js";
-import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, unknownColour } from "./mapstyle.js";
+import { counted, euros, perM2, word } from "./language.js";
+import { pictureOf } from "./mappicture.js";
+import { STEPS, UNITS, basePaint, baseStyle, changePaint, dataLayers, figureText, figuresOf, pointFigure, rampOf, spotLayer, stepText, unknownColour } from "./mapstyle.js";
 import { html, useEffect, useRef, useState } from "./parts.js";
 import { applyStyles, useTheme } from "./theme.js";
 
@@ -74,28 +75,26 @@ function under(made, point, names) {
   return { spot, feature, area: first(["areas", "hexagons"]), place: first(PLACES) };
 }
 
-/** The name and figures that a pointer reads. */
-function said({ spot, feature, area, place }, figure) {
+/** The name and figures that a pointer reads; `ofPoint` is the figure of single points. */
+function said({ spot, feature, area, place }, figure, ofPoint) {
   if (feature && !spot) return feature.layer;
-  if (spot) return spot.label ?? (spot.price_per_m2 ? `${euros(spot.price_per_m2)}/m²` : "");
+  if (spot) return spot.label ?? (spot[ofPoint] ? figureText(ofPoint, spot[ofPoint]) : "");
   const shown = area?.[figure] !== undefined ? figureText(figure, area[figure]) : area && figure === "change" ? word("tooFewSales", { count: SALES_MIN }) : "";
   const prices = area?.before ? `${euros(area.before)} → ${perM2(area.price_per_m2)}` : "";
   const count = area?.count === undefined ? "" : counted("someResults", area.count);
   return [area?.name ?? place?.name, shown, prices, count].filter(Boolean).join(" · ");
 }
 
-/** Values of the figure on the screen with their numbers of rows: `[value, count]`. */
+/**
+ * What the colours on the screen stand for: the figure of single points if there are any, and else `figure`; and its values with
+ * their numbers of rows, `[value, count]`.
+ */
 function figuresShown(made, by, figure, ofPoint) {
   const read = (id, name) => (made.getLayer(id) ? made.queryRenderedFeatures({ layers: [id] }) : [])
     .map(({ properties, state }) => ({ ...properties, ...state })).filter((one) => one[name] !== undefined).map((one) => [one[name], one.count ?? 1]);
-  return [...read(by, figure), ...read("points", ofPoint)];
+  const points = read("points", ofPoint);
+  return points.length > 0 ? { ofPoints: ofPoint, values: points } : { values: read(by, figure) };
 }
-
-/** The map as a picture; its canvas can be read only while it is drawn. */
-const picture = (made) => new Promise((resolve) => {
-  made.once("render", () => made.getCanvas().toBlob(resolve, "image/png"));
-  made.triggerRepaint();
-});
 
 const NO_LAYERS = [];
 /** Digits of a degree in a box: about ten metres. */
@@ -111,7 +110,7 @@ const BOX_DIGITS = 4;
  * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
  * known yet. `outline` is an area to show, as GeoJSON; it is brought into view unless it is seen well. While `isDrawing`, clicks draw one, and
  * `onDrawn` receives its parameter, or null if there is none, and `onEndable` what ends it. `handle` is a
- * reference that receives `save`, which gives the map as a picture, and `flyTo`.
+ * reference that receives `save`, which gives the map as a picture with a legend, `{figure, title}`, and `flyTo`.
  */
 export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, layers = NO_LAYERS, onDrawn, onEndable, onMove, onBox, onPick, onLit, onFigures }) {
   const place = useRef(null);
@@ -146,7 +145,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       made.on("mousemove", (event) => {
         if (handlers.current.isDrawing) return void tip.remove();
         const found = under(made, event.point, handlers.current.drawn ?? []);
-        const text = said(found, handlers.current.figure);
+        const text = said(found, handlers.current.figure, handlers.current.ofPoint);
         made.getCanvas().style.cursor = found.spot || text ? "pointer" : "";
         handlers.current.onLit?.(found.spot?.id ?? null);
         for (const id of ["commune-lit", "department-lit"]) if (made.getLayer(id)) made.setFilter(id, ["==", ["get", "code"], found.spot ? "" : found.place?.code ?? ""]);
@@ -181,7 +180,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
   }, []);
   if (handle) {
     handle.current = {
-      save: () => map.current.then((made) => made && picture(made)),
+      save: (legend) => map.current.then((made) => made && pictureOf(made, legend)),
       flyTo: ({ lon, lat, zoom }) => map.current.then((made) => made?.flyTo({ center: [lon, lat], zoom })),
     };
   }
@@ -313,8 +312,8 @@ function placeOn(steps, value) {
   return (nth - 1 + (value - steps[nth - 1]) / (steps[nth] - steps[nth - 1])) / (steps.length - 1);
 }
 
-/** What the colours mean, and how many rows on the screen have which; `title` in place of the figure's name. */
-export function Legend({ figure, figures, title = word(`figure.${figure}`) }) {
+/** What the colours mean, and how many rows on the screen have which. */
+export function Legend({ figure, figures, title }) {
   useTheme();
   const steps = STEPS[figure];
   const ramp = rampOf(figure);
@@ -325,6 +324,6 @@ export function Legend({ figure, figures, title = word(`figure.${figure}`) }) {
     <svg viewBox="0 0 224 44" width="224" height="44" aria-hidden="true"><defs><linearGradient id="ramp">${ramp.map((colour, nth) => html`<stop offset=${`${(100 * nth) / (ramp.length - 1)}%`} stop-color=${colour}></stop>`)}</linearGradient></defs>
       ${bars.map((count, nth) => html`<rect class="bar" x=${nth * 8 + 1} width="6" rx="1" y=${30 - 28 * Math.sqrt(count / most)} height=${28 * Math.sqrt(count / most)}></rect>`)}
       <rect y="32" width="224" height="10" rx="3" fill="url(#ramp)"></rect></svg>
-    <div class="scale">${steps.map((step, nth) => html`<span class=${step === 0 ? "zero" : ""}>${figure === "energy" ? "ABCDEFG"[step - 1] : `${figure === "change" && step > 0 ? "+" : ""}${number(step)}`}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div>
+    <div class="scale">${steps.map((step, nth) => html`<span class=${step === 0 ? "zero" : ""}>${stepText(figure, step)}${nth === steps.length - 1 ? UNITS[figure] ?? "" : ""}</span>`)}</div>
     ${figure === "change" && html`<p class="missing"><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" fill=${unknownColour()}></rect></svg>${word("tooFewSales", { count: SALES_MIN })}</p>`}</figure>`;
 }

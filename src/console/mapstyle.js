@@ -32,6 +32,8 @@ const RAMPS = {
 /** Colours of the label of a diagnostic, from A to G. */
 const ENERGY = ["#1c9a63", "#52b153", "#8fc46a", "#f0d93a", "#efae2c", "#e8803a", "#d7382f"];
 
+const ENERGY_LETTERS = "ABCDEFG";
+
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
 /** The colours of a figure in the page's theme. */
@@ -45,7 +47,10 @@ export const unknownColour = () => (isDark() ? "#2c323b" : "#d4d6da");
 
 /** A value of a figure as people write it. */
 export const figureText = (figure, value) =>
-  figure === "price_per_m2" ? perM2(value) : `${SIGNED.includes(figure) && value > 0 ? "+" : ""}${number(value, 1)}${UNITS[figure]}`;
+  figure === "price_per_m2" ? perM2(value) : figure === "energy" ? ENERGY_LETTERS[value - 1] : `${SIGNED.includes(figure) && value > 0 ? "+" : ""}${number(value, 1)}${UNITS[figure]}`;
+
+/** A step of a figure as a legend writes it. */
+export const stepText = (figure, step) => (figure === "energy" ? ENERGY_LETTERS[step - 1] : `${figure === "change" && step > 0 ? "+" : ""}${number(step)}`);
 
 const interpolated = (figure, value) => ["interpolate", ["linear"], value, ...STEPS[figure].flatMap((step, nth) => [step, rampOf(figure)[nth]])];
 const coloured = (figure) => ["case", ["has", figure], interpolated(figure, ["get", figure]), "#8a919d"];

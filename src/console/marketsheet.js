@@ -48,6 +48,15 @@ function yearChange({ times, values }) {
   return before ? (last[1] / before[1] - 1) * 100 : null;
 }
 
+/** The share of diagnostics of a place in the classes F and G, percent; nothing without diagnostics, or without the scope. */
+async function poorShareOf(code, signal) {
+  if (!may("search")) return undefined;
+  const place = code.length < COMMUNE_CHARS ? { code_departement_ban: [code] } : { code_insee_ban: [code] };
+  const count = async (filters) => (await call("POST", "/v2/protected/opendata/dpe/search", { filters: { ...place, ...filters }, size: 1 }, { signal, isQuiet: true })).total;
+  const [all, poor] = await Promise.all([count({}), count({ etiquette_dpe: ["F", "G"] })]);
+  return all > 0 ? (100 * poor) / all : undefined;
+}
+
 /** Names of the figures that are compared, and how they are written. */
 const FIGURES = {
   price_per_m2_median: ["figure.price_per_m2", perM2], index: ["index", (value) => number(value, 1)], sales: ["sales", number],
@@ -71,9 +80,13 @@ function Quarters({ rows }) {
 /** The market of a place, where the key may ask for it. */
 export const useMarket = (code) => useLoaded(async (signal) => (may("analytics") ? marketOf(code, signal) : null), [code]);
 
-/** The figures of a place: `asked` is its market; `area`, if it was clicked, has those that the map shows. */
-export function MarketSheet({ area, asked }) {
+/** A difference in percent, with its sign. */
+const signed = (percent) => `${percent > 0 ? "+" : ""}${number(percent, 1)}\u00a0%`;
+
+/** The figures of the place with a code: `asked` is its market; `area`, if it was clicked, has those that the map shows. */
+export function MarketSheet({ code, area, asked }) {
   const [type, setType] = useState(null);
+  const poorShare = useLoaded((signal) => poorShareOf(BY_ARRONDISSEMENT[code] ?? code, signal), [code]).value;
   const { rows = [], isDepartment } = asked.value ?? {};
   const counts = CLASSES.map((one) => rows.filter((row) => row.type === one).reduce((sum, row) => sum + (row.sales ?? 0), 0));
   const shown = type ?? CLASSES[counts[1] > counts[0] ? 1 : 0];
@@ -83,22 +96,25 @@ export function MarketSheet({ area, asked }) {
   const index = column("index");
   const latest = (name) => column(name).values.findLast((value) => value !== null);
   const change = yearChange(price);
+  const premium = latest("energy_premium_fg");
   const figures = [
-    ["latestPrice", perM2(latest("price_per_m2_median"))], ["yearChange", change === null ? "" : `${change > 0 ? "+" : ""}${number(change, 1)}\u00a0%`],
-    ["salesAll", number(counts[CLASSES.indexOf(shown)])], ["askingPrice", perM2(latest("asking_price_per_m2"))],
+    ["latestPrice", perM2(latest("price_per_m2_median"))], ["yearChange", change === null ? "" : signed(change)],
+    ["salesAll", rows.length > 0 && number(counts[CLASSES.indexOf(shown)])], ["askingPrice", perM2(latest("asking_price_per_m2"))],
     ["rent", latest("rent_per_m2") ? `${euros(latest("rent_per_m2"))}/m²` : ""], ["yield", latest("gross_yield") ? `${number(latest("gross_yield"), 1)}\u00a0%` : ""],
     ["daysOnMarket", number(latest("days_on_market"))], ["priceCuts", latest("price_cut_share") ? `${number(latest("price_cut_share"))}\u00a0%` : ""],
+    ["poorShare", poorShare !== undefined && area?.poor_share === undefined && figureText("poor_share", poorShare)], ["poorPremium", premium === undefined ? "" : signed(premium)],
   ].filter(([, value]) => value);
   return html`<div class="sheetbody">
     ${area && !area.isBare && html`<dl class="tiles"><div><dt>${word("rowsHere")}</dt><dd>${number(area.count)}</dd></div>
       ${["price_per_m2", "poor_share", "over_sold", "change"].filter((figure) => area[figure] !== undefined).map((figure) => html`
         <div><dt>${word(`figure.${figure}`)}</dt><dd>${figureText(figure, area[figure])}</dd></div>`)}</dl>`}
     <${Waiting} of=${asked} lines=${8} />
+    ${!may("analytics") && html`<p class="quiet">${word("marketNeedsAnalytics")}</p>`}
     ${isDepartment && html`<${Note}>${word("byArrondissement")}<//>`}
     ${asked.value && rows.length === 0 && html`<p class="quiet">${word("noSalesHere")}</p>`}
+    ${rows.length > 0 && html`<${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />`}
+    ${figures.length > 0 && html`<dl class="tiles">${figures.map(([name, value]) => html`<div><dt>${word(`market.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`}
     ${rows.length > 0 && html`
-      <${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />
-      ${figures.length > 0 && html`<dl class="tiles">${figures.map(([name, value]) => html`<div><dt>${word(`market.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`}
       ${has(price.values) && html`<${LinePlot} height=${160} title=${word("figure.price_per_m2")} times=${price.times} lines=${[{ label: "€/m²", values: price.values }]} />`}
       ${sales.values.some((value) => value) && html`<${LinePlot} height=${120} title=${word("market.salesByQuarter")} times=${sales.times} lines=${[{ label: word("sales"), values: sales.values, isBars: true }]} />`}
       <${Quarters} rows=${rows.filter((row) => row.type === shown)} />

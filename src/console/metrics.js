@@ -10,6 +10,8 @@ function samples(text, name) {
   });
 }
 
+/** The value of a metric without labels; null without one. */
+const single = (text, name) => samples(text, name)[0]?.value ?? null;
 const total = (text, name) => samples(text, name).reduce((sum, one) => sum + one.value, 0);
 
 /** Requests by upper bound of their duration, all paths together. */
@@ -30,6 +32,22 @@ export function p95(before, after) {
   return all && Number.isFinite(found[0]) ? found[0] * 1000 : null;
 }
 
+/**
+ * The merges of adverts: properties, those with several adverts, merged pairs of adverts, those that contradict each other as
+ * `[field, pairs]`, the most frequent first, and pairs of properties that wait for a decision. The server counts merges some time
+ * after its start: until then they are null.
+ */
+function mergesOf(text) {
+  const properties = samples(text, "toise_properties");
+  const count = (those) => those.reduce((sum, { value }) => sum + value, 0);
+  const contradicting = samples(text, "toise_merged_pairs_contradicting").filter(({ value }) => value > 0).map(({ labels, value }) => [labels.field, value]);
+  const counted = properties.length > 0 && {
+    properties: count(properties), several: count(properties.filter(({ labels }) => labels.adverts !== "1")),
+    merged: total(text, "toise_merged_pairs"), contradicting: contradicting.sort((one, other) => other[1] - one[1]),
+  };
+  return { waiting: single(text, "toise_candidate_pairs_waiting"), counted: counted || null };
+}
+
 /** What the console shows of one reading of the metrics. */
 export function reading(text) {
   const tables = {};
@@ -41,7 +59,7 @@ export function reading(text) {
   const requests = samples(text, "toise_http_requests_total");
   const failed = requests.filter(({ labels }) => (labels.status ?? "").startsWith("5"));
   return {
-    at: Date.now(), tables, refreshAge: samples(text, "toise_refresh_age_seconds")[0]?.value ?? null, ready: total(text, "toise_ready"), durations: durations(text),
+    at: Date.now(), tables, refreshAge: single(text, "toise_refresh_age_seconds"), backupAge: single(text, "toise_backup_age_seconds"), merges: mergesOf(text), ready: total(text, "toise_ready"), durations: durations(text),
     requests: requests.reduce((sum, one) => sum + one.value, 0), failed: failed.reduce((sum, one) => sum + one.value, 0),
     memory: total(text, "process_resident_memory_bytes") / MIB, queries: total(text, "toise_query_pool_jobs"),
     deliveries: total(text, "toise_outbox_waiting"), free: total(text, "toise_disk_free_bytes"),

@@ -1,10 +1,12 @@
-/** The palette (Ctrl-K): goes to a screen, an address, a commune or an alert, or runs a command, by what is typed. */
+/** The palette (Ctrl-K): goes to a screen, an address, a commune, an alert, a portfolio or a home for sale, or runs a command, by
+    what is typed. */
 
 import { alertsOf } from "./alertlist.js";
-import { end, may } from "./api.js";
+import { call, end, may } from "./api.js";
+import { DATASETS, FOR_SALE } from "./datasets.js";
 import { switchLanguage, word } from "./language.js";
-import { Icon, html, useEffect, useLoaded, useRef, useState } from "./parts.js";
-import { context, placeIcon, useCompletions } from "./places.js";
+import { Icon, html, useEffect, useLoaded, useRef, useRested, useState } from "./parts.js";
+import { context, isSearched, placeIcon, useCompletions } from "./places.js";
 import { copyCall, screenName } from "./rail.js";
 import { placeOf } from "./dwelling.js";
 import { chooseTheme } from "./theme.js";
@@ -13,6 +15,11 @@ import { attempt } from "./toasts.js";
 /** Zoom at which a commune is shown, and an address. */
 const COMMUNE_ZOOM = 12;
 const ADDRESS_ZOOM = 16;
+/** Rest after the last key before homes are searched, milliseconds, and homes at most. */
+const HOMES_REST_MS = 400;
+const HOMES_MAX = 5;
+/** The identifier of a property. */
+const IDENTIFIER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 const plain = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
 const go = (screen, parameters) => () => { location.hash = `#/${screen}${parameters ? `?${new URLSearchParams(parameters)}` : ""}`; };
@@ -26,12 +33,28 @@ function opens(feature) {
   return go("map", { lat: place.lat, lon: place.lon, zoom, by: "areas", ...(isCommune && { place: place.city }) });
 }
 
+/** Homes for sale with all words of a text, as entries; none without the scope, nor for the text before. */
+function useHomes(text) {
+  const wanted = text.trim();
+  const rested = useRested(wanted, HOMES_REST_MS);
+  const found = useLoaded(async (signal) => {
+    if (!may("search") || !isSearched(rested) || IDENTIFIER.test(rested)) return [];
+    const body = { search: { filterProperty: FOR_SALE, fullTexts: [rested] }, sortBy: "RELEVANCE", orderBy: "DESC", size: HOMES_MAX };
+    return (await call("POST", "/v2/protected/properties/search", body, { signal, isQuiet: true })).data.items.map(DATASETS.properties.card);
+  }, [rested]);
+  const open = (id) => go("map", { dataset: "properties", record: id });
+  if (may("search") && IDENTIFIER.test(wanted)) return [["home", `${word("properties.one")} ${wanted}`, open(wanted)]];
+  return found.isLoading || rested !== wanted ? [] : (found.value ?? []).map((home) => [home.icon, home.title, open(home.id), [home.place, home.price].filter(Boolean).join(" · ")]);
+}
+
 export function Palette({ screens, onClose }) {
   const [text, setText] = useState("");
   const [nth, setNth] = useState(0);
   const place = useRef(null);
   const places = useCompletions(text);
+  const homes = useHomes(text);
   const alerts = useLoaded(async (signal) => (may("alerts") ? alertsOf(1, signal, true) : null), []);
+  const portfolios = useLoaded(async (signal) => (may("ai") ? (await call("GET", "/v2/protected/portfolios", undefined, { signal, isQuiet: true })).data : []), []);
   useEffect(() => {
     place.current.showModal();
     place.current.querySelector("input").focus();
@@ -46,7 +69,9 @@ export function Palette({ screens, onClose }) {
     [word("screens"), matching(screens.map((name) => [name, screenName(name), go(name)]))],
     [word("places"), canOpen ? places.map((one) => [placeIcon(one), one.properties.label, opens(one), context(one)]) : []],
     [word("alerts"), text.trim() ? matching((alerts.value?.alerts ?? []).map((one) => ["alerts", one.search_name, go("alerts", { alert: one.alert_id })])) : []],
+    [word("portfolios"), text.trim() ? matching((portfolios.value ?? []).map(({ name }) => ["portfolios", name, go("portfolios", { name })])) : []],
     [word("commands"), matching(commands)],
+    [word("properties.short"), homes],
   ].filter(([, list]) => list.length > 0);
   const all = groups.flatMap(([, list]) => list);
   const at = Math.min(nth, all.length - 1);

@@ -24,10 +24,16 @@ export function positionOf(text) {
   return lat && { lat, lon };
 }
 
+/** Whether a text is long enough to search with, and begins with a letter or a digit. */
+export const isSearched = (text) => text.length >= CHARS_MIN && /^[\p{L}\d]/u.test(text);
+
+/** A position as maps write it, in every language. */
+export const positionText = ({ lat, lon }) => `${lat.toFixed(5)}, ${lon.toFixed(5)}`;
+
 /** Completions of a text as it is typed; none without the scope. */
 export function useCompletions(text) {
   const rested = useRested(text.trim(), REST_MS);
-  const isAsked = may("geocoding") && rested.length >= CHARS_MIN && /^[\p{L}\d]/u.test(rested) && !positionOf(rested);
+  const isAsked = may("geocoding") && isSearched(rested) && !positionOf(rested);
   const found = useLoaded(async (signal) => (isAsked ? completions(rested, signal) : []), [rested, isAsked]);
   return found.value ?? [];
 }

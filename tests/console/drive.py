@@ -240,11 +240,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("button", name="Add filter").click()
     page.get_by_role("searchbox", name="Add filter").fill("main")
     page.get_by_role("button", name="Main rooms", exact=True).last.click()
-    page.get_by_label("Main rooms: least").fill("3")
+    page.get_by_label("Main rooms: minimum").fill("3")
     # What is half typed stays when an answer arrives meanwhile.
-    most = page.get_by_label("Main rooms: most")
+    most = page.get_by_label("Main rooms: maximum")
     with page.expect_response(lambda answer: answer.url.endswith("/dvf/search")):
-        page.get_by_label("Main rooms: least").press("Tab")
+        page.get_by_label("Main rooms: minimum").press("Tab")
         most.press_sequentially("12")
     page.wait_for_timeout(500)
     expect(most).to_have_value("12")
@@ -398,6 +398,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("option", name="Mende").first.click()
     market = page.get_by_role("region", name="Mende")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
+    expect(market).to_contain_text("Diagnostics F and G", timeout=WAIT_MS)
     look(page, "market", faults)
     # It is in the address: it opens again when the page is reloaded, and the browser goes back to what was before.
     expect(page).to_have_url(re.compile("place=48095"))
@@ -431,6 +432,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     houses = ask("POST", "/v2/protected/opendata/dvf/search", ready["key"], {"filters": filters, "size": 1})
     assert len(rows) == houses["total"] > 100, (len(rows), houses["total"])
     assert {row["property_type"] for row in rows} == {"Maison"}
+    # The map is saved as a picture, with its legend.
+    page.get_by_role("button", name="Share").click()
+    with page.expect_download(timeout=WAIT_MS) as download:
+        page.get_by_role("button", name="Save the map as PNG").click()
+    assert pathlib.Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
     # A record takes the focus, Escape gives it back to its result, and the address opens it again.
     second = cards.nth(1).get_by_role("button")
     second.press("Enter")
@@ -516,6 +522,18 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     palette.press_sequentially("light")
     palette.press("Enter")
+    # It finds a home for sale by the words of its adverts.
+    house = {**advert(41, 700_000, "Villa Zanzibar"), "type": "CLASS_HOUSE", "location": {"postalCode": "48000", "city": "Mende"}}
+    ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [house]})
+    named = {"search": {"filterProperty": {}, "fullTexts": ["zanzibar"]}, "sortBy": "RELEVANCE", "orderBy": "DESC", "size": 1}
+    until(page, lambda: ask("POST", "/v2/protected/properties/search", ready["key"], named)["data"]["count"] == 1,
+        "the advert is not found by its words")
+    page.keyboard.press("Control+k")
+    palette.press_sequentially("zanzibar")
+    page.get_by_role("option", name="Villa Zanzibar").click(timeout=WAIT_MS)
+    expect(page.get_by_role("region", name="Villa Zanzibar")).to_be_visible(timeout=WAIT_MS)
+    page.goto(address + "/console/#/map?place=48095")
+    expect(market).to_contain_text("48095", timeout=WAIT_MS)
     # If it cannot be loaded, a message says so.
     page.route("**/palette.js", lambda route: route.fulfill(status=422))
     page.reload()
@@ -523,6 +541,19 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Control+k")
     expect(page.get_by_role("log")).to_contain_text("palette.js", timeout=WAIT_MS)
     page.unroute_all(behavior="wait")
+
+    # Single diagnostics are coloured by their class, and the legend says so.
+    spot = "select lat, lon from dpe where lat is not null and etiquette_dpe is not null limit 1"
+    spot = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": spot})["data"][0]
+    page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=16")
+    legend = page.locator("figure.legend figcaption")
+    expect(legend).to_have_text("Energy class", timeout=WAIT_MS)
+    page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=9")
+    expect(legend).to_have_text("Share of classes F and G", timeout=WAIT_MS)
+    # What has a name comes first of a diagnostic's many fields.
+    page.goto(f"{address}/console/#/map?dataset=dpe")
+    cards.first.get_by_role("button").press("Enter")
+    expect(results.get_by_text(re.compile("^Other fields: "))).to_be_visible(timeout=WAIT_MS)
 
     # An alert, its preview, and what it delivers.
     known = advert(40, 800_000, "Appartement au calme")
@@ -935,6 +966,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(desk.get_by_role("row", name="dpe energy diagnostics")).to_contain_text("loaded")
     expect(lacking).to_contain_text("toise start")
     look(desk, "data", faults)
+    # How many pairs of properties wait for a decision.
+    merges = desk.get_by_role("region", name="Merges of adverts")
+    expect(merges).to_contain_text("Pairs that wait for a decision")
     desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)
     # A file of adverts is dropped: what was understood is shown, a meaning is corrected, and its rows are sent.
@@ -969,7 +1003,12 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     desk.get_by_role("button", name="New key").click()
     making = desk.get_by_role("dialog", name="New key")
     making.get_by_label("Name").fill("reader")
-    making.get_by_role("checkbox", name="search").check()
+    # It has the usual scopes at first, each with what it allows.
+    expect(making.get_by_role("checkbox", name="alerts")).to_be_checked()
+    expect(making.get_by_role("checkbox", name="admin")).not_to_be_checked()
+    expect(making.get_by_role("checkbox", name="geocoding")).to_have_accessible_description("find addresses")
+    making.get_by_role("checkbox", name="alerts").uncheck()
+    making.get_by_label("Expires").fill("2099-01-31")
     # A limit that is refused leaves the form as it is.
     making.get_by_label("Rate").fill("5000000000")
     making.get_by_role("button", name="Create").click()
@@ -980,6 +1019,9 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     expect(desk.get_by_text("New key, shown once")).to_be_visible()
     expect(desk.locator("code").filter(has_text=re.compile(r"^toise_live_\w{40}")).first).to_be_visible()
     row = desk.get_by_role("row", name="reader")
+    expect(row).to_contain_text("31 Jan 2099")
+    expect(row).to_contain_text("geocoding")
+    expect(row).not_to_contain_text("alerts")
     row.get_by_role("button", name="Change").click()
     changing = desk.get_by_role("dialog", name="Change: reader")
     changing.get_by_label("Rate").fill("7")

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
 import { SALES_MIN, changeOf, changesOf, comparedQuarters, comparedYears, pricedQuarters, rebased } from "../../src/console/comparison.js";
-import { NOWHERE, bedroomsOf, estimateOf, isSure, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
+import { NOWHERE, bedroomsOf, estimateOf, isSure, metresBetween, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { firstPages } from "../../src/console/pages.js";
@@ -31,6 +31,13 @@ test("an address is taken only if the geocoder is sure of it and it is where a h
   assert.ok(!isSure(found("housenumber", "MEDIUM"), "12 rue Droite, Mende"));
   assert.deepEqual(placeOf(found("housenumber", "HIGH")), { lat: 44.5, lon: 3.5, label: "12 Rue Droite 48000 Mende", city: "48095" });
   assert.deepEqual(Object.keys(NOWHERE), Object.keys(placeOf(found("street", "HIGH"))), "nothing of a place stays");
+});
+
+test("distances around a home are those on the ground", () => {
+  const [paris, north, east] = [{ lat: 48.85, lon: 2.35 }, { lat: 48.851, lon: 2.35 }, { lat: 48.85, lon: 2.351 }];
+  assert.ok(Math.abs(metresBetween(paris, north) - 111.2) < 0.5);
+  assert.ok(Math.abs(metresBetween(paris, east) - 73.2) < 0.5, "a degree of longitude is shorter than one of latitude");
+  assert.equal(metresBetween(paris, paris), 0);
 });
 
 test("a report and a rent are asked of the home that was valued", () => {
@@ -250,6 +257,23 @@ toise_edition_timestamp_seconds{table="dvf",state="available"} 1793491200
   assert.deepEqual(read.tables, { dvf: { rows: 120, age: 3600, failed: 1, held: 1790812800, available: 1793491200 } });
   assert.equal(read.refreshAge, 60);
   assert.equal(reading("toise_ready 1\n").refreshAge, null, "there was no refresh");
+});
+
+test("a reading of the metrics has the age of the backup and the merges of adverts", () => {
+  const read = reading(`toise_backup_age_seconds 120
+toise_candidate_pairs_waiting 3
+toise_properties{adverts="1"} 90
+toise_properties{adverts="2"} 8
+toise_properties{adverts="3"} 2
+toise_merged_pairs 14
+toise_merged_pairs_contradicting{field="price"} 0
+toise_merged_pairs_contradicting{field="floor"} 1
+toise_merged_pairs_contradicting{field="surface"} 2
+`);
+  assert.equal(read.backupAge, 120);
+  assert.deepEqual(read.merges, { waiting: 3, counted: { properties: 100, several: 10, merged: 14, contradicting: [["surface", 2], ["floor", 1]] } });
+  const first = reading("toise_ready 1\n");
+  assert.deepEqual([first.backupAge, first.merges], [null, { waiting: null, counted: null }], "nothing is known yet");
 });
 
 const inProject = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");

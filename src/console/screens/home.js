@@ -7,7 +7,7 @@ import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, typeOf, unfelt 
 import { counted, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
 import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
-import { AddressField, context, placeIcon, positionOf } from "../places.js";
+import { AddressField, context, placeIcon, positionOf, positionText } from "../places.js";
 import { IntervalBar, Waterfall } from "../plot.js";
 import { Around, Prices } from "./homearound.js";
 import { RentAndReport } from "./rentandreport.js";
@@ -92,12 +92,12 @@ export function Home({ parameters, set }) {
       <button type="button" onClick=${() => choose(one)}><${Icon} name=${placeIcon(one)} small />${one.properties.label}</button>
       <small class="quiet">${context(one)}</small></li>`)}</ul><//>`}
     ${parameters.town && at && html`<${Note}><b>${parameters.label}</b> ${word("townOnly")}<//>`}
-    ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : `${number(at.lat, 5)}, ${number(at.lon, 5)}`}</p>`}
+    ${isHome && !parameters.label && html`<p class="quiet">${place.value?.near ? word("near", { address: place.value.near }) : positionText(at)}</p>`}
     ${isHome && html`<p class="printed">${parameters.label} · ${word(parameters.type === "CLASS_HOUSE" ? "house" : "flat")}, ${number(Number(parameters.surface || USUAL.surface))} m²,${" "}
-      ${counted("someRooms", Number(parameters.rooms || USUAL.rooms))} · ${number(at.lat, 5)}, ${number(at.lon, 5)} · ${word("printed")} ${day(Date.now())}</p>`}
+      ${counted("someRooms", Number(parameters.rooms || USUAL.rooms))} · ${positionText(at)} · ${word("printed")} ${day(Date.now())}</p>`}
     ${isHome ? html`<${Valued} key=${`${parameters.lat} ${parameters.lon}`} at=${at} parameters=${parameters} set=${set} onComparables=${setComparables} lit=${lit} onLit=${setLit} map=${map} />`
       : html`${!parameters.town && candidates.length === 0 && html`<div class="card">
-        <${Empty} icon="home" title=${word("homeEmpty")} text=${word(hasMap() ? "homeEmptyText" : "homeEmptyNoMap")}>
+        <${Empty} icon="home" title=${word("homeEmpty")} text=${word(`homeEmpty.${may("geocoding") ? "address" : "position"}${hasMap() ? "OrMap" : ""}`)}>
         <${Examples} onPick=${pick} /><//></div>`}${map}`}
     ${at && html`<${Prices} city=${place.value?.city} type=${typeOf(parameters)} />`}
     ${isHome && may("search") && html`<${Around} at=${at} />`}
@@ -188,7 +188,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
     ${value && html`<section class="card"><div class="row spread"><h2>${word("comparables")}</h2>
         ${comparables.length > 0 && html`<${CsvButton} name="toise-comparables" pages=${comparablesPages} />`}</div>
       <${Table} rows=${comparables} onHover=${(sale) => onLit(sale?.id ?? null)} isLit=${(sale) => sale.id === lit} empty=${word("noComparables")} columns=${[
-        [word("address"), (sale) => addressOf(value.places.get(sale.id)?.address) || word("unknown")], [word("date"), (sale) => html`<span class="nowrap">${day(sale.date)}</span>`],
+        ...(value.places.size > 0 ? [[word("address"), (sale) => addressOf(value.places.get(sale.id)?.address) || word("unknown")]] : []), [word("date"), (sale) => html`<span class="nowrap">${day(sale.date)}</span>`],
         [word("surface"), (sale) => squareMetres(sale.surface), true], [word("price"), (sale) => html`<b>${euros(sale.price)}</b>`, true],
         [word("perM2"), (sale) => perM2(sale.price / sale.surface), true], [word("distance"), (sale) => distance(sale.distance_m), true]]} /></section>`}
     ${map}

@@ -3,7 +3,8 @@
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
 import { rebased } from "../comparison.js";
-import { day, euros, labelled, number, perM2, squareMetres, word } from "../language.js";
+import { metresBetween } from "../dwelling.js";
+import { day, distance, euros, labelled, number, perM2, squareMetres, word } from "../language.js";
 import { marketOf, periodsOf, quarterText, series } from "../marketsheet.js";
 import { spokenValue } from "../filters.js";
 import { Outside, Segments, Table, Waiting, html, useLoaded, useState } from "../parts.js";
@@ -50,17 +51,23 @@ export function Around({ at }) {
     };
     return call("POST", "/v2/protected/properties/search", { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: ROWS }, { signal, isQuiet: true });
   }, key);
+  // What is a few metres away is in the building.
+  const away = (place) => [word("distance"), (record) => (place(record) ? html`<span class="nowrap">${distance(metresBetween(at, place(record)))}</span>` : ""), true];
+  const positionOf = (home) => {
+    const [lon, lat] = home.location?.locationCoordinate?.location ?? [];
+    return lat === undefined ? null : { lat, lon };
+  };
   const lists = {
     sales: { of: sales, total: sales.value?.total, rows: sales.value?.data, columns: [
       [word("address"), (sale) => addressOf(sale.address)], [word("type"), (sale) => spokenValue(sale.property_type)], [word("date"), (sale) => html`<span class="nowrap">${day(sale.transaction_date)}</span>`],
-      [word("surface"), (sale) => squareMetres(sale.surface_m2), true], [word("perM2"), (sale) => perM2(sale.price_per_m2_living_eur), true], [word("price"), (sale) => html`<b>${euros(sale.price_eur)}</b>`, true]] },
+      [word("surface"), (sale) => squareMetres(sale.surface_m2), true], [word("perM2"), (sale) => perM2(sale.price_per_m2_living_eur), true], [word("price"), (sale) => html`<b>${euros(sale.price_eur)}</b>`, true], away((sale) => sale.location)] },
     diagnostics: { of: diagnostics, total: diagnostics.value?.total, rows: diagnostics.value?.data, columns: [
       [word("energyClass"), (found) => html`<span class="face energy small ${found.etiquette_dpe}">${found.etiquette_dpe}</span>`], [word("address"), (found) => found.adresse_ban],
-      [word("date"), (found) => html`<span class="nowrap">${day(found.date_etablissement_dpe)}</span>`], [word("surface"), (found) => squareMetres(found.surface_habitable_logement), true]] },
+      [word("date"), (found) => html`<span class="nowrap">${day(found.date_etablissement_dpe)}</span>`], [word("surface"), (found) => squareMetres(found.surface_habitable_logement), true], away((found) => found.location)] },
     offers: { of: adverts, total: adverts.value?.data.count, rows: adverts.value?.data.items, columns: [
       [word("name"), (home) => html`<${Outside} href=${home.adverts?.[0]?.url}>${home.title}<//>`], [word("type"), (home) => spokenValue(home.type)],
       [word("surface"), (home) => squareMetres(home.habitation?.surface?.total), true], [word("perM2"), (home) => perM2(home.price?.latest?.valuePerArea), true],
-      [word("price"), (home) => html`<b>${euros(home.price?.latest?.value)}</b>`, true]] },
+      [word("price"), (home) => html`<b>${euros(home.price?.latest?.value)}</b>`, true], away(positionOf)] },
   };
   const list = lists[shown];
   return html`<section class="card"><div class="row spread"><h2>${word("around")}</h2>

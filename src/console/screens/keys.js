@@ -7,6 +7,8 @@ import { attempt, copy } from "../toasts.js";
 
 const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
+/** Those of a new key, unless it is to have others; the command line gives the same ones. */
+const USUAL_SCOPES = SCOPES.filter((scope) => scope !== "sql" && scope !== "admin");
 /** The limit that a key may be without. */
 const QUOTA = "monthly_quota";
 /** The box of a new key that is without it; that of an existing key is left empty. */
@@ -28,8 +30,10 @@ function LimitFields({ of }) {
     ${!of && html`<label class="check"><input type="checkbox" name=${UNLIMITED} checked=${isUnlimited} onChange=${(event) => setUnlimited(event.target.checked)} /> <span>${word("quotaNone")}</span></label>`}`;
 }
 
-const ScopeFields = ({ held = [] }) => html`<fieldset><legend>${word("scopes")}</legend><div class="scopes">${SCOPES.map((scope) => html`<label class="check">
-  <input type="checkbox" name="scope" value=${scope} defaultChecked=${held.includes(scope)} /> <span>${scope}</span></label>`)}</div></fieldset>`;
+/** What a key may do, each scope with what it allows. */
+const ScopeFields = ({ held }) => html`<fieldset><legend>${word("mayDo")}</legend><div class="scopes">${SCOPES.map((scope) => html`<div><label class="check">
+  <input type="checkbox" name="scope" value=${scope} aria-describedby=${`scope-${scope}`} defaultChecked=${held.includes(scope)} /> <code>${scope}</code></label>
+  <small class="quiet" id=${`scope-${scope}`}>${word(`may.${scope}`)}</small></div>`)}</div></fieldset>`;
 
 /** A secret that is shown once, with a button that copies it. */
 const Secret = ({ label, text }) => html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code>
@@ -70,7 +74,7 @@ export function Keys() {
     }
   };
   const create = submit(async (of) => {
-    const body = { kind: of.get("kind"), account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope"), ...(of.get(UNLIMITED) && { [QUOTA]: null }), ...limitsOf(of) };
+    const body = { kind: of.get("kind"), account_id: of.get("account"), name: of.get("name"), grants: of.getAll("scope"), ...(of.get("expires") && { expires_at: of.get("expires") }), ...(of.get(UNLIMITED) && { [QUOTA]: null }), ...limitsOf(of) };
     setSecret((await call("POST", `${ADMIN}/keys`, body)).data.key);
   });
   const change = submit(async (of) => {
@@ -93,12 +97,13 @@ export function Keys() {
       [word("name"), (key) => html`<b>${key.name ?? key.key_id.slice(0, 8)}</b><br /><small class="quiet"><code>${key.prefix}…</code><br />${nameOf.get(key.account_id)} · ${word(`kind.${key.kind}`)}</small>`],
       [word("scopes"), (key) => html`<span class="chips small">${key.grants.map((grant) => html`<${Badge} kind=${grant === "admin" ? "warn" : ""}>${grant}<//>`)}</span>`], [word("rate"), (key) => number(key.rate), true],
       [word("quota"), (key) => (key[QUOTA] === undefined ? "∞" : number(key[QUOTA])), true],
-      [word("lastUsed"), (key) => html`<span class="nowrap">${ago(key.last_used_at) || "–"}</span>`], [word("expires"), (key) => html`<span class="nowrap">${day(key.expires_at) || "–"}</span>`], ["", acts]]} />`}
+      [word("lastUsed"), (key) => html`<span class="nowrap">${ago(key.last_used_at) || "–"}</span>`], [word("expires"), (key) => html`<span class="nowrap">${day(key.expires_at?.slice(0, 10)) || "–"}</span>`], ["", acts]]} />`}
     ${opened === "new" && html`<${Sheet} title=${word("newKeyShort")} act=${word("create")} fault=${fault} onClose=${close} onSubmit=${create}>
       <div class="columns"><${Field} label=${word("name")}><input name="name" required /><//>
         <${Field} label=${word("account")}><select name="account">${(accounts.value?.data ?? []).map((one) => html`<option value=${one.account_id}>${one.name}</option>`)}</select><//>
-        <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${word(`kind.${kind}`)}</option>`)}</select><//></div>
-      <${ScopeFields} /><${LimitFields} /><//>`}
+        <${Field} label=${word("kind")}><select name="kind">${["production", "test"].map((kind) => html`<option value=${kind}>${word(`kind.${kind}`)}</option>`)}</select><//>
+        <${Field} label=${`${word("expires")} (${word("optional")})`}><input type="date" name="expires" /><//></div>
+      <${ScopeFields} held=${USUAL_SCOPES} /><${LimitFields} /><//>`}
     ${opened?.key_id && html`<${Sheet} key=${opened.key_id} title=${labelled(word("change"), opened.name ?? opened.key_id)} act=${word("save")} fault=${fault} onClose=${close} onSubmit=${change}>
       <${ScopeFields} held=${opened.grants} /><${LimitFields} of=${opened} /><//>`}</section>`;
 }

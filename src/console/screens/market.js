@@ -38,6 +38,8 @@ const PANEL_PX = 400;
 const EDGE_PX = 36;
 /** Zooms at which a result of the geocoder is shown. */
 const PLACE_ZOOM = { municipality: 12, street: 16, housenumber: 17 };
+/** Commands that load a dataset which is empty. */
+const START = { dvf: "toise start --departments 48", dpe: "toise start --departments 48", properties: "toise ingest" };
 /** Overseas departments: longitude, latitude and zoom. */
 const OVERSEAS = { Guadeloupe: [-61.4, 16.2, 8.6], Martinique: [-61.02, 14.65, 9], Guyane: [-53.1, 4, 6.3], "La Réunion": [55.53, -21.12, 9], Mayotte: [45.15, -12.83, 10] };
 
@@ -103,7 +105,7 @@ function DatasetMap({ name, parameters, set }) {
   const [clicked, setClicked] = useState(null);
   const [listed, setListed] = useState([]);
   const [lit, setLit] = useState(null);
-  const [onScreen, setOnScreen] = useState([]);
+  const [onScreen, setOnScreen] = useState({ values: [] });
   const panel = useRef(null);
   const opened = parameters.place || parameters.record || "";
   const of = useRecord(dataset, parameters.place ? "" : parameters.record, kept);
@@ -152,6 +154,9 @@ function DatasetMap({ name, parameters, set }) {
     const [lat, lon, zoom] = written(to);
     if (String([lat, lon, zoom]) !== String(written(view))) set({ lat, lon, zoom });
   };
+  // Single points have their own figure.
+  const coloured = onScreen.ofPoints ?? figure;
+  const legend = { figure: coloured, title: compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : word(`figure.${coloured}`) };
   const draw = () => {
     setEndDrawing(null);
     setDrawing(true);
@@ -187,7 +192,7 @@ function DatasetMap({ name, parameters, set }) {
           ${Object.entries(OVERSEAS).map(([place, [lon, lat, zoom]]) => html`<button type="button" onClick=${() => { close(); set({ lon, lat, zoom }); }}>${place}</button>`)}`}<//>
       <${Popover} className="compact" content="menu" label=${word("share")} title=${word("share")} button=${html`<${Icon} name="link" small /><span class="wide">${word("share")}</span>`}>
         ${(close) => html`<button type="button" onClick=${() => { close(); copy(location.href, word("linkCopied")); }}><${Icon} name="link" small />${word("copyLink")}</button>
-          <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
+          <button type="button" onClick=${() => { close(); attempt(async () => saveFile(await handle.current.save(legend), "toise.png")); }}><${Icon} name="download" small />${word("savePicture")}</button>`}<//>
     </div>
     ${isDrawing && html`<div class="maphint"><span role="status">${word("drawingArea")}</span>
       ${endDrawing && html`<button type="button" class="primary compact" onClick=${endDrawing}>${word("done")}</button>`}</div>`}
@@ -195,7 +200,7 @@ function DatasetMap({ name, parameters, set }) {
     ${isShown && !isDrawing && !travel && html`<${FeatureCard} list=${layers.list} picked=${feature} close=${() => setFeature(null)} />`}
     <div class="mapfoot"><${LayerLegend} of=${layers} parameters=${parameters} set=${set} />
       ${reach && html`<p class="legend"><small>${word("reachTiles")}</small></p>`}
-      <${Legend} figure=${figure} figures=${onScreen} title=${compared ? word("changeBetween", { from: compared[0], to: compared[1] }) : undefined} />
+      <${Legend} ...${legend} figures=${onScreen.values} />
       ${compared ? html`<${Comparison} periods=${years.years} compared=${compared} onChange=${([before, after]) => set({ before, after })}
         label=${word("comparedYears")} labels=${[word("earlierYear"), word("laterYear")]} />`
         : dataset.dated && html`<${Years} field=${dataset.dated} of=${years} parameters=${parameters} set=${set} />`}</div>
@@ -243,7 +248,7 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
           pages=${(signal) => pagesOf(dataset, filters, near, signal)} />`}</span></div>
     <div class="results" ref=${list} tabindex="-1"><${Waiting} of=${first} lines=${9} />
       ${first.value && records.length === 0 && html`<${Empty} icon="search" title=${word("nothing")} text=${word(onClear ? "nothingFiltered" : metres ? "nothingNear" : `${name}.none`)}>
-        ${onClear && html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>`}<//>`}
+        ${onClear ? html`<button type="button" onClick=${onClear}>${word("clearFilters")}</button>` : !metres && html`<code>${START[name]}</code>`}<//>`}
       <ul class="cards">${records.map((record) => html`<${Card} key=${dataset.card(record).id} card=${dataset.card(record)} isLit=${dataset.card(record).id === lit} onLit=${onLit} onPick=${() => onPick(record)} />`)}</ul>
       ${cursor && html`<button type="button" class="more" aria-busy=${String(isBusy)} onClick=${next}>${word("more")}</button>`}</div></div>`;
 }

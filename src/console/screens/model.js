@@ -1,7 +1,7 @@
 /** The model that values homes, and its report card: errors by place and time, and whether intervals hold what they say. */
 
 import { call } from "../api.js";
-import { day, labelled, number, word } from "../language.js";
+import { day, labelled, number, squareMetres, word } from "../language.js";
 import { Empty, Table, Waiting, html, useLoaded } from "../parts.js";
 import { Bars } from "../plot.js";
 
@@ -21,22 +21,32 @@ export function ModelCard() {
     ${card && html`<section class="card"><${Judged} report=${card.report} /></section>`}`;
 }
 
+/** A segment of the report card in the reader's words; one that is not known as the report has it. */
+function segmentText({ factor, name }) {
+  const numbers = name.match(/\d+/g) ?? [];
+  if (factor === "class") return word(name);
+  if (factor === "quarter") return word("quarter", { year: numbers[0], nth: numbers[1] });
+  if (factor === "estimate") return word("decile", { nth: numbers[0] });
+  if (factor === "surface") return numbers.length > 2 ? `${numbers[0]} – ${squareMetres(Number(numbers[1]))}` : `≥ ${squareMetres(Number(numbers[0]))}`;
+  return labelled(factor, name);
+}
+
 function Judged({ report }) {
-  const means = [[word("estimator"), report.all], ...report.baselines];
+  const means = [[word("estimator"), report.all], ...report.baselines.map(([name, quality]) => [word(name), quality])];
   const of = (factor) => report.segments.filter((segment) => segment.factor === factor).sort((one, other) => other.sales - one.sales);
   const covered = report.segments.filter((segment) => segment.coverage !== undefined && segment.factor !== "department" && segment.factor !== "commune");
   const places = (factor, title) => of(factor).length > 0 && html`<h3>${title}</h3>
     <${Bars} show=${percent} rows=${of(factor).slice(0, PLACES_MAX).map((segment) => [`${segment.name} (${number(segment.sales)})`, segment.mdape ?? 0])} />`;
   const months = report.horizon?.horizons ?? [];
   return html`<h2>${word("reportCard")}</h2>
-    <p>${word("judgedOn")} ${word("from")} ${day(report.test[0])} ${word("to")} ${day(report.test[1])} · ${word("model")} <code>${report.model.version}</code></p>
+    <p>${word("judgedOn", { from: day(report.test[0]), to: day(report.test[1]) })} · ${word("model")} <code>${report.model.version}</code></p>
     <${Table} rows=${means} columns=${[[word("means"), ([name]) => name], [word("sales"), ([, of]) => number(of.sales), true],
       [word("medianError"), ([, of]) => percent(of.mdape), true], [word("within10"), ([, of]) => percent(of.within_10), true],
       [word("within20"), ([, of]) => percent(of.within_20), true], [word("bias"), ([, of]) => percent(of.bias), true],
       [word("coverage"), ([, of]) => of.coverage === undefined ? "" : percent(of.coverage), true]]} />
     <h3>${word("calibration")} (${word("target")} ${number(report.coverage * 100)} %)</h3>
     <${Bars} show=${percent} most=${100} mark=${report.coverage * 100} rows=${[[word("total"), report.all.coverage ?? 0],
-      ...covered.slice(0, PLACES_MAX).map((segment) => [labelled(segment.factor, segment.name), segment.coverage])]} />
+      ...covered.slice(0, PLACES_MAX).map((segment) => [segmentText(segment), segment.coverage])]} />
     ${places("department", word("byDepartment"))}${places("commune", word("byCommune"))}
     ${months.length > 0 && html`<h3>${word("byHorizon")}</h3>
       <${Bars} show=${percent} rows=${months.map((row) => [`${row.month} (${number(row.sales)})`, row.mdape])} />`}`;

@@ -73,5 +73,5 @@ function PlaceSheet({ code, area, close }) {
   const named = useLoaded((signal) => (area ? Promise.resolve(area.name) : communeName(code, signal)), [code]);
   const { rows = [], isDepartment } = market.value ?? {};
   const name = named.value ?? (isDepartment ? code : rows[0]?.name ?? code);
-  return html`<${Sheet} title=${name} code=${name === code ? "" : code} close=${close}><${MarketSheet} area=${area} asked=${market} /><//>`;
+  return html`<${Sheet} title=${name} code=${name === code ? "" : code} close=${close}><${MarketSheet} code=${code} area=${area} asked=${market} /><//>`;
 }

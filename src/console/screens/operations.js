@@ -8,7 +8,7 @@ import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
 import { ModelCard } from "./model.js";
-import { Findings, NotRefreshed, Tables } from "./tables.js";
+import { Findings, Layers, Merges, NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
 /** How often metrics are read, milliseconds, and how many readings are kept. */
@@ -28,8 +28,9 @@ const Awaited = ({ of }) => (of.value ? html`<${Waiting} of=${of} />` : html`<di
 
 /** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
 const PARTS = {
-  health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value} />`}<${Findings} />`, usage: () => html`<${Usage} />`,
-  data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
+  health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value}><${Findings} backupAge=${asked.value.at(-1).backupAge} /><//>`}`, usage: () => html`<${Usage} />`,
+  data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} />
+    ${asked.value && html`<${Merges} of=${asked.value.at(-1).merges} />`}<${Layers} /><${Reports} /><${Jobs} />`, model: () => html`<${ModelCard} />`,
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
@@ -59,7 +60,8 @@ export function Operations({ parameters, set }) {
 
 const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-function Health({ readings }) {
+/** `children` come between the figures and the plots. */
+function Health({ readings, children }) {
   const [version, setVersion] = useState("");
   useEffect(() => {
     call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
@@ -80,10 +82,11 @@ function Health({ readings }) {
       <${Figure} label=${word("memory")} value=${bytes(now.memory * MIB)} about=${`${word("diskFree")} ${bytes(now.free)}`} />
       <${Figure} label=${word("deliveries")} value=${number(now.deliveries)} about=${word("deliveriesAbout")} />
     </div>
+    ${children}
     ${pairs.length < 2 ? html`<div class="card"><${Skeleton} lines=${6} /></div>` : html`<h2 class="hidden">${word("metrics")}</h2><div class="grid2">
       ${plot(`${word("metrics")}/s`, [{ label: word("metrics"), values: rate("requests") }, { label: "5xx", values: rate("failed") }])}
       ${plot(`${word("latency")} (ms)`, [{ label: "ms", values: latency }])}
-      ${plot(`${word("memory")} (MiB)`, [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
+      ${plot(word("memoryMib"), [{ label: "MiB", values: pairs.map(([, after]) => after.memory) }])}
       ${plot(word("queries"), [{ label: word("queries"), values: pairs.map(([, after]) => after.queries) }], true)}
     </div>`}`;
 }

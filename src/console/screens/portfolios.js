@@ -5,6 +5,7 @@ import { CsvButton, patiently } from "../csvfile.js";
 import { saveFile } from "../files.js";
 import { ago, counted, day, distance, euros, moment, number, word } from "../language.js";
 import { Badge, Drop, Empty, Field, Head, Icon, Note, Segments, Table, Waiting, html, useEffect, useLoaded, useState } from "../parts.js";
+import { positionText } from "../places.js";
 import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/portfolios";
@@ -119,7 +120,7 @@ const Precision = ({ of }) => ["STREET", "TOWN"].includes(of) && html` <${Badge}
 const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => home[field] !== undefined)).map(([, ...column]) => column);
 
 const COLUMNS = () => [
-  ["key", word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? `${number(home.latitude, 5)}, ${number(home.longitude, 5)}`}</small></a>`}
+  ["key", word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? positionText({ lat: home.latitude, lon: home.longitude })}</small></a>`}
     <${Precision} of=${home.address_precision} />`],
   ["key", word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>
     ${home.warning && html`<br /><small class="quiet">${word(`warning.${home.warning}`)}</small>`}`), true],

@@ -3,16 +3,17 @@
 import { addressOf } from "../addresses.js";
 import { may } from "../api.js";
 import { DATASETS } from "../datasets.js";
+import { FIELD_NAMES, RECORD_NAMES } from "../fieldnames.js";
 import { spoken, spokenValue } from "../filters.js";
-import { day, euros, number, perM2, squareMetres, valueWord, word } from "../language.js";
+import { day, euros, labelled, number, perM2, squareMetres, valueWord, word } from "../language.js";
 import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { PlaceHistory } from "./placehistory.js";
 
-/** Change from the first to the last price, percent; nothing without one. */
+/** The first price, if the last one is another, and the change from it, percent. */
 function change([before, after] = []) {
   const percent = before && after ? Math.round((after / before - 1) * 100) : 0;
-  return percent !== 0 && html`<${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//>`;
+  return percent !== 0 && html`<span class="nowrap"><s class="quiet">${euros(before)}</s> <${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//></span>`;
 }
 
 const Face = ({ card }) => card.energy ? html`<span class="face energy ${card.energy}">${card.energy}</span>` : html`<span class="face"><${Icon} name=${card.icon} /></span>`;
@@ -23,7 +24,7 @@ export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="b
   <${Face} card=${card} />
   <span class="what"><b>${card.title}</b><span class="quiet">${card.place}</span><span class="quiet">${card.facts}</span></span>
   <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}${card.figure && html`<span class="number quiet">${card.figure}</span>`}
-    <span class="nowrap quiet">${change(card.prices)} ${card.date}</span></span></button></li>`;
+    ${change(card.prices)}<span class="nowrap quiet">${card.date}</span></span></button></li>`;
 
 /** Types of sales that are homes, which can be valued. */
 const HOMES = ["Appartement", "Maison"];
@@ -46,15 +47,20 @@ function shown(field, value) {
   if (typeof value === "number" && /surface/i.test(field)) return squareMetres(value, 1);
   if (typeof value === "number") return number(value, 4);
   if (field === "address") return addressOf(value);
-  return /^\d{4}-\d\d-\d\dT/.test(value) ? day(value) : spokenValue(value);
+  return /^\d{4}-\d\d-\d\d(?:T|$)/.test(value) ? day(value) : spokenValue(value);
 }
 
-/** Simple values of a record, by the names that the filters have. */
-const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "")
-  .map(([field, value]) => [spoken(field), shown(field, value)]);
+/** Simple values of a record. */
+const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
+const isNamed = ([field]) => field in FIELD_NAMES || field in RECORD_NAMES;
+
+/** Values with the names that the filters have. */
+const Facts = ({ of }) => html`<dl class="facts">${of.map(([field, value]) => html`<dt>${spoken(field)}</dt><dd>${shown(field, value)}</dd>`)}</dl>`;
 
 export function Record({ name, record }) {
   const card = DATASETS[name].card(record);
+  // A diagnostic has more than 200 fields: those that have a name come first.
+  const [named, others] = [simple(record).filter(isNamed), simple(record).filter((one) => !isNamed(one))];
   const [lon, lat] = DATASETS[name].place(record) ?? [];
   const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
   const rooms = record.main_rooms ?? record.habitation?.roomCount;
@@ -67,7 +73,8 @@ export function Record({ name, record }) {
         <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}<span class="number quiet">${card.figure}</span></span></div>
       ${lat && may("ai") && (name !== "dvf" || HOMES.includes(record.property_type)) && html`<a class="button primary" href="#/home?${home}">${word("estimate")}</a>`}
       ${name === "properties" && html`<${Listing} home=${record} />`}
-      <details open=${name !== "properties"}><summary>${word("details")}</summary><dl class="facts">${simple(record).map(([field, value]) => html`<dt>${field}</dt><dd>${value}</dd>`)}</dl></details>
+      <details open=${name !== "properties"}><summary>${word("details")}</summary><${Facts} of=${named} /></details>
+      ${others.length > 0 && html`<details><summary>${labelled(word("otherFields"), number(others.length))}</summary><${Facts} of=${others} /></details>`}
       ${placesOf(record).map(([kind, id]) => html`<${PlaceHistory} key=${id} kind=${kind} id=${id} />`)}
     </div>`;
 }

@@ -1,11 +1,15 @@
-/** The tables of the server: what is loaded and how old it is; and what an operator can do about what is missing, old or wrong. */
+/** The data of the server: what is loaded and how old it is, how adverts were merged, the layers; and what an operator can do about
+    what is missing, old or wrong. */
 
 import { call, may } from "../api.js";
+import { fieldName } from "../evidence.js";
 import { findingText } from "../findings.js";
-import { ago, bytes, day, moment, number, word } from "../language.js";
-import { Badge, Note, Table, Waiting, html, useLoaded } from "../parts.js";
+import { ago, bytes, day, labelled, moment, number, word } from "../language.js";
+import { Badge, Empty, Icon, Note, Table, Waiting, html, useLoaded } from "../parts.js";
 
 const DAY_S = 86_400;
+/** The share of merged pairs that contradict each other above which something is wrong with the adverts, percent. */
+const CONTRADICTING_MAX = 2;
 /** Open data that a server usually has, and days after which each is old: sales are published twice a year, the others every week. */
 const OLD_AFTER_DAYS = { dvf: 200, dpe: 60, ban: 120 };
 
@@ -23,12 +27,14 @@ function stateOf(name, table) {
   return { kind: "good", text: word("loaded") };
 }
 
-/** What is missing, old or wrong in the data folder, and the command that helps: the findings of `toise doctor`. */
-export function Findings() {
+/** What is missing, old or wrong in the data folder, and the command that helps: the findings of `toise doctor`; and the age of
+    the last backup, if there is one. */
+export function Findings({ backupAge }) {
   const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/findings", undefined, { signal, isQuiet: true }), []);
   const found = asked.value?.data ?? [];
   return html`<section class="card" aria-label=${word("whatHelps")}><h2>${word("whatHelps")}</h2><${Waiting} of=${asked} lines=${2} />
     ${asked.value && found.length === 0 && html`<p class="quiet">${word("nothingMissing")}</p>`}
+    ${backupAge !== undefined && backupAge !== null && html`<p class="quiet">${labelled(word("lastBackup"), ago(since(backupAge)))}</p>`}
     ${found.length > 0 && html`<ul class="helps">${found.map((one) => html`<li key=${one.message}><${Badge} kind=${one.severity === "problem" ? "bad" : ""}>${word(`finding.${one.severity}`)}<//>
       <span class="long">${findingText(one)}</span>${one.command && html`<code class="long">${one.command}</code>`}</li>`)}</ul>`}</section>`;
 }
@@ -71,4 +77,30 @@ export function Tables({ reading }) {
       ...(may("search") ? [[word("newest"), ([name]) => html`<span class="nowrap" title=${day(newest.value?.[name])}>${ago(newest.value?.[name])}</span>`]] : []),
       [word("rows"), ([, table]) => number(table.rows), true], [word("size"), ([, table]) => bytes(table.bytes), true],
       [word("files"), ([, table]) => number(table.files), true], [word("publications"), ([, table]) => number(table.publications), true]]} /></section>`;
+}
+
+/** How adverts were merged into properties, with the pairs that wait for a decision. */
+export function Merges({ of: { waiting, counted: known } }) {
+  if (!known && waiting === null) return null;
+  const share = known?.merged > 0 ? (100 * known.contradicting.reduce((sum, [, pairs]) => sum + pairs, 0)) / known.merged : 0;
+  const fields = known?.contradicting.map(([field, pairs]) => `${fieldName(field)} ${number(pairs)}`).join(", ");
+  return html`<section class="card" aria-label=${word("mergesTitle")}><div class="row spread"><h2>${word("mergesTitle")}</h2>
+      ${waiting > 0 && html`<a class="button" href="#/pairs"><${Icon} name="pairs" />${word("reviewPairs")}</a>`}</div>
+    <dl class="tiles wide">${known && html`<div><dt>${word("properties")}</dt><dd>${number(known.properties)}</dd></div>
+      <div><dt>${word("severalAdverts")}</dt><dd>${number(known.several)}</dd></div>
+      <div><dt>${word("contradictingPairs")}</dt><dd>${number(share, 1)}\u00a0% ${share > CONTRADICTING_MAX && html`<${Badge} kind="bad">${word("tooMany")}<//>`}</dd><dd class="quiet"><small>${fields}</small></dd></div>`}
+      ${waiting !== null && html`<div><dt>${word("toDecide")}</dt><dd>${number(waiting)}</dd></div>`}</dl></section>`;
+}
+
+/** The layers that were imported, for keys that may read them. */
+export function Layers() {
+  const asked = useLoaded(async (signal) => (may("search") ? call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true }) : null), []);
+  if (!may("search")) return null;
+  const rows = asked.value?.data ?? [];
+  const name = (layer) => (may("sql") ? html`<a href=${`#/map?${new URLSearchParams({ layers: layer.name })}`}>${layer.name}</a>` : html`<b>${layer.name}</b>`);
+  return html`<section class="card" aria-label=${word("layersTitle")}><h2>${word("layersTitle")}</h2><${Waiting} of=${asked} lines=${2} />
+    ${asked.value && rows.length === 0 && html`<${Empty} icon="area" title=${word("layersEmpty")} text=${word("layersEmptyText")}><code>toise import layer</code><//>`}
+    ${rows.length > 0 && html`<${Table} rows=${rows} columns=${[[word("name"), name], [word("layerFeatures"), (layer) => number(layer.count), true],
+      [word("layerSource"), (layer) => html`<span class="subject">${layer.source}</span>`], [word("layerLicence"), (layer) => layer.licence],
+      [word("layerImported"), (layer) => html`<span class="nowrap" title=${moment(layer.importedAt)}>${ago(layer.importedAt)}</span>`]]} />`}</section>`;
 }

@@ -39,6 +39,7 @@ export function WhatIf({ parameters, set, onReset }) {
   const toggle = (one) => set({ has: (has.includes(one) ? has.filter((other) => other !== one) : [...has, one]).join(",") });
   return html`<section class="card whatif noprint" aria-label=${word("whatIf")}>
     <div class="row spread"><h2>${word("whatIf")}</h2>${onReset && html`<button type="button" class="quiet compact" onClick=${onReset}><${Icon} name="replay" small />${word("reset")}</button>`}</div>
+    <p class="quiet"><small>${word("whatIfAbout")}</small></p>
     <${Segments} label=${word("type")} value=${type} onChange=${(one) => set({ type: one })} values=${[["CLASS_FLAT", word("flat")], ["CLASS_HOUSE", word("house")]]} />
     <${Slider} label=${word("surface")} value=${surface} shown=${(value) => squareMetres(value)} min=${least} max=${Math.max(most, surface)} onChange=${(value) => set({ surface: value })} />
     <div class="columns two">

@@ -65,7 +65,7 @@ macro_rules! packed_files {
 }
 
 /// The project's own files.
-static OWN: [PageFile; 69] = files![
+static OWN: [PageFile; 70] = files![
     "index.html": "text/html",
     "style.css": "text/css",
     "screens.css": "text/css",
@@ -91,6 +91,7 @@ static OWN: [PageFile; 69] = files![
     "language.js": "text/javascript",
     "map.js": "text/javascript",
     "maplayers.js": "text/javascript",
+    "mappicture.js": "text/javascript",
     "mapstyle.js": "text/javascript",
     "marketsheet.js": "text/javascript",
     "metrics.js": "text/javascript",
