@@ -265,7 +265,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
         .to_str()
         .unwrap()
         .to_owned();
-    assert_begins(policy, "default-src 'none'; script-src 'self';");
+    assert_begins(&policy, "default-src 'none'; script-src 'self';");
     assert!(!policy.contains("unsafe"), "{policy}");
     let html = page.text().await.unwrap();
     // Every file that the page or one of its files names is on this service.
