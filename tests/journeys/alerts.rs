@@ -8,8 +8,9 @@ use serde_json::json;
 use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
+use crate::support::assertions::assert_refused;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, try_run};
+use crate::support::process::{Server, new_key, run, try_run};
 use crate::support::receiver::{Act, Received, Receiver};
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -144,11 +145,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
         ),
     ] {
         let output = try_run(data, arguments);
-        assert!(
-            !output.status.success() && errors(&output).contains(complaint),
-            "{}",
-            errors(&output)
-        );
+        assert_refused(&output, complaint);
     }
 }
 
