@@ -119,8 +119,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
         let mode = std::fs::metadata(restored.join(file)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600, "{file} can be read by others");
     }
-    let other = Server::start(&restored, "serve");
-    let restored = Client::new(&other, &key);
+    let (other, restored) = Client::start(&restored, &key);
     let stranger = Client::new(&other, &late);
     assert_eq!(restored.post(SEARCH, &query).await, after);
     assert_eq!(stranger.post(SEARCH, &query).await.0, 401);

@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use flatgeobuf::geozero::{ColumnValue, GeomProcessor, GeozeroGeometry, PropertyProcessor};
 use flatgeobuf::{ColumnType, FgbCrs, FgbWriter, FgbWriterOptions, GeometryType};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
+use crate::support::process::{errors, new_key, run, try_run, write_file};
 
 /// A zone: its name, its level, and its rings.
 type Zone = (&'static str, i64, &'static [&'static [(f64, f64)]]);
@@ -347,8 +346,7 @@ async fn a_server_answers_from_the_layer_as_it_is_now() {
         &["import", "layer", "zones", &zones, "--licence", "LO 2.0"],
     );
     let key = new_key(data, &["--scopes", "search,sql"]);
-    let server = Server::start_with(data, "serve", &[], Stdio::null());
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let ask = async |query: &str| {
         let body = json!({"query": query});
         client.ask(Method::POST, "sql", body).await

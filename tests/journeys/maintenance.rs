@@ -180,8 +180,7 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     drop(store);
     let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
 
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, key);
+    let (server, client) = Client::start(&data, key);
     let all =
         json!({"search": {"filterProperty": {}}, "size": 50, "sortBy": "PRICE", "orderBy": "ASC"});
     let (_, searched) = client.post("properties/search", all).await;
@@ -251,8 +250,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     assert!(errors(&rebuilt).contains(&id), "{}", errors(&rebuilt));
     assert_eq!(sql_number(&data, COUNT), whole);
 
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(&data, &key);
     let read = client.request(Method::GET, &format!("adverts/{id}"));
     assert_eq!(read.send().await.unwrap().status(), 500);
     assert_eq!(server.terminate(), Some(0));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, new_key, run, sql_number, write_file};
+use crate::support::process::{new_key, run, sql_number, write_file};
 
 /// A parcel of La Faute-sur-Mer, before and after its commune joined L'Aiguillon-la-Presqu'île.
 const FORMER: &str = "85307000AB0012";
@@ -88,8 +88,7 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let report = run(data, &["ingest", &adverts]);
     assert_eq!(report["created"], 2, "{report}");
     let key = &new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, key);
+    let (server, client) = Client::start(data, key);
     let get = async |path: &str| {
         let answer = client.request(Method::GET, path).send().await.unwrap();
         let status = answer.status().as_u16();

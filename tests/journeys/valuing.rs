@@ -181,8 +181,7 @@ async fn a_class_without_sales_is_rejected_with_its_path() {
     import_flats(data);
     run(data, &["train"]);
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let ask = async |path: &str, body: Value| -> (u16, Value) {
         let path = format!("estimate/property/{path}");
         client.post(&path, body).await
