@@ -51,8 +51,8 @@ pub fn write_file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Strin
     path.to_str().unwrap().to_owned()
 }
 
-/// Imports invented sales.
-pub fn import_sales(data: &Path, sales: &str, seed: &str) {
+/// Imports invented sales and returns the report.
+pub fn import_sales(data: &Path, sales: &str, seed: &str) -> Value {
     let files = tempfile::tempdir().unwrap();
     let output = files.path().to_str().unwrap();
     run(
@@ -60,7 +60,7 @@ pub fn import_sales(data: &Path, sales: &str, seed: &str) {
         &["synth", "--dvf", sales, "--seed", seed, "--output", output],
     );
     let file = files.path().join("dvf-synth.csv");
-    run(data, &["import", "dvf", file.to_str().unwrap()]);
+    run(data, &["import", "dvf", file.to_str().unwrap()])
 }
 
 /// Creates a key with some options of `keys create`.
