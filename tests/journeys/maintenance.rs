@@ -8,21 +8,14 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, try_run};
+use crate::support::process::{Server, errors, import_sales, new_key, run, sql_number, try_run};
 
 /// A lake whose sales form several sorted runs: smaller and smaller imports are not merged with the larger ones
 /// before them.
 fn several_runs(outer: &Path) -> std::path::PathBuf {
     let data = outer.join("data");
     for (seed, rows) in [("1", "3000"), ("2", "700"), ("3", "150")] {
-        let files = outer.join(seed);
-        let output = files.to_str().unwrap();
-        run(
-            &data,
-            &["synth", "--dvf", rows, "--seed", seed, "--output", output],
-        );
-        let csv = files.join("dvf-synth.csv");
-        run(&data, &["import", "dvf", csv.to_str().unwrap()]);
+        import_sales(&data, rows, seed);
     }
     data
 }
