@@ -1,8 +1,6 @@
 //! What changes in a stored portfolio after imports and new models: homes are matched again, and the receiver is told of
 //! another diagnostic and of a comparable that was sold.
 
-use std::time::{Duration, Instant};
-
 use chrono::NaiveDate;
 use serde_json::{Value, json};
 use toise::base::clock::Clock;
@@ -16,17 +14,12 @@ use toise::opendata::request::bodies::bodies;
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
-use super::portfolios::{delivering, read, start, stored, valued};
+use super::portfolios::{delivering, start, stored, until_read, until_told, valued};
 use crate::support::Service;
 use crate::support::assertions::pick;
 use crate::support::homes::{IN_PARIS, trained};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
-
-/// Maximum wait for a valuation or a delivery.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Longer than the pause between two looks for changed tables.
-const A_LOOK: Duration = Duration::from_millis(2_500);
 
 fn record(value: Value) -> Record {
     serde_json::from_value(value).unwrap()
@@ -47,35 +40,8 @@ fn diagnostic(class: &str, modified: &str, [longitude, latitude]: [f64; 2]) -> R
 
 /// Waits until the first home of a portfolio is as expected.
 async fn first_home(service: &Service, name: &str, expected: impl Fn(&Value) -> bool) -> Value {
-    let started = Instant::now();
-    loop {
-        let found = read(service, &format!("/{name}")).await;
-        if found["homes"].get(0).is_some_and(&expected) {
-            return found;
-        }
-        assert!(started.elapsed() < WAIT_MAX, "{found}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// The homes that a receiver was told of, in order.
-fn told(receiver: &Receiver) -> Vec<Value> {
-    let received = receiver.received();
-    let homes = received.iter().flat_map(|one| {
-        let homes = &one.json()["data"]["updated"][0]["homes"];
-        homes.as_array().unwrap().clone()
-    });
-    homes.collect()
-}
-
-async fn until_told(receiver: &Receiver, homes: usize) -> Vec<Value> {
-    let started = Instant::now();
-    while told(receiver).len() < homes {
-        assert!(started.elapsed() < WAIT_MAX, "{:?}", told(receiver));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    tokio::time::sleep(A_LOOK).await;
-    told(receiver)
+    let is_expected = |found: &Value| found["homes"].get(0).is_some_and(&expected);
+    until_read(service, name, is_expected).await
 }
 
 #[tokio::test]
