@@ -3,21 +3,15 @@
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
-use toise::base::clock::Clock;
-use toise::base::progress::Progress;
-use toise::cli::Common;
-use toise::cli::train::train_lake;
 use toise::engine::Budget;
-use toise::estimate::store;
 use toise::lake::Lake;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
-use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 use super::portfolios::{delivering, start, stored, until_read, until_told, valued};
 use crate::support::Service;
 use crate::support::assertions::pick;
-use crate::support::homes::{IN_PARIS, trained};
+use crate::support::homes::{IN_PARIS, lake_of, train, trained};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
 
@@ -165,27 +159,12 @@ fn latest_sales(open_data: &OpenData, count: usize) -> Vec<(String, NaiveDate)> 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comparable_that_the_former_model_did_not_know_is_told() {
-    let lake = tempfile::tempdir().unwrap();
-    let request = SynthRequest {
-        dataset: Dataset::Dvf,
-        items: 2_000,
-        seed: 3,
-        full_width: false,
-    };
-    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
+    let lake = lake_of(2_000, 3);
     let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
     let sales = latest_sales(&open_data, 150);
     let until = sales.last().unwrap().1;
     let folder = tempfile::tempdir().unwrap();
-    let common = Common {
-        data: lake.path().to_owned(),
-        config: None,
-        json: true,
-    };
-    let train = |until: Option<NaiveDate>| {
-        let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
-        model.save(&folder.path().join(store::FOLDER)).unwrap();
-    };
+    let train = |until: Option<NaiveDate>| train(lake.path(), until, folder.path());
     tokio::task::block_in_place(|| train(Some(until)));
 
     let (service, _runner, models) = start(folder.path()).await;

@@ -13,27 +13,21 @@ use toise::accounts::prices::Prices;
 use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::retention::Retention;
 use toise::alerts::settings::WebhookSettings;
-use toise::base::clock::Clock;
-use toise::base::progress::Progress;
 use toise::base::supervise::Supervisor;
-use toise::cli::Common;
-use toise::cli::train::train_lake;
 use toise::estimate::live::LiveModel;
 use toise::estimate::store;
 use toise::estimate::valuer::Adjustments;
 use toise::geocode::live::LiveGeocoder;
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::net::webhook_client::WebhookClient;
-use toise::opendata::Dataset;
 use toise::portfolios::PortfolioContext;
 use toise::service::receivers::ReceiverChecker;
 use toise::store::leader::Leader;
-use toise::synth::{SynthRequest, lake::generate_into_lake};
 use toise::telemetry::Metrics;
 use tokio::runtime::Handle;
 
 use crate::support::assertions::pick;
-use crate::support::homes::{IN_PARIS, body, trained};
+use crate::support::homes::{IN_PARIS, body, lake_of, train, trained};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::{Service, data_of, error_of, http_client};
 
@@ -311,25 +305,6 @@ fn replaceable() -> TempDir {
     folder
 }
 
-/// Saves a model of other sales in a folder.
-fn train_another(folder: &Path) {
-    let lake = tempfile::tempdir().unwrap();
-    let request = SynthRequest {
-        dataset: Dataset::Dvf,
-        items: 1_000,
-        seed: 2,
-        full_width: false,
-    };
-    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
-    let common = Common {
-        data: lake.path().to_owned(),
-        config: None,
-        json: true,
-    };
-    let (model, _) = train_lake(&common, None, &Clock::system()).unwrap();
-    model.save(&folder.join(store::FOLDER)).unwrap();
-}
-
 #[tokio::test]
 async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     let folder = replaceable();
@@ -349,7 +324,7 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     service.clock.advance_ms(60_000);
     tokio::task::spawn_blocking({
         let folder = folder.path().to_owned();
-        move || train_another(&folder)
+        move || train(lake_of(1_000, 2).path(), None, &folder)
     })
     .await
     .unwrap();
