@@ -57,15 +57,9 @@ fn a_property_is_announced_once_and_then_told_of_with_each_advert_that_joins_it(
     assert_eq!(joined.property_flx_id, first);
     fixture.take_one(seen("b", 7, 4, json!({"isOnline": false})));
     let other = fixture.take_one(flat("b", 8, 5)).flx_id;
-    assert_eq!(
-        fixture.notifications(both),
-        [created(first), updated(first), created(other)]
-    );
-    assert_eq!(
-        fixture.notifications(plain),
-        [created(first), created(other)]
-    );
-    assert_eq!(fixture.notifications(elsewhere), []);
+    fixture.assert_told(both, &[created(first), updated(first), created(other)]);
+    fixture.assert_told(plain, &[created(first), created(other)]);
+    fixture.assert_told(elsewhere, &[]);
     let history = |address| fixture.alerts.history(address, 0, 20).unwrap();
     assert_eq!(history(both), [other, first]);
     assert_eq!(fixture.alerts.history(both, 1, 1).unwrap(), [first]);
@@ -83,7 +77,7 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
         json!({"price": {"latest": {"value": {"max": 240_000}}}}),
     );
     let id = fixture.take_one(flat("a", 1, 0)).flx_id;
-    assert_eq!(fixture.notifications(told), []);
+    fixture.assert_told(told, &[]);
     fixture.take_one(seen("a", 1, 3, json!({"currentPrice": {"value": 239_000}})));
     // The price rises, the advert goes offline and comes back: the alert follows what it has matched.
     fixture.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 300_000}})));
@@ -101,7 +95,7 @@ fn an_update_brings_an_item_into_a_filter_and_the_filter_is_asked_no_more() {
         [&[created(id)], &events[..]].concat()
     );
     assert_eq!(fixture.notifications(silent), events);
-    assert_eq!(fixture.notifications(property), [created(id)]);
+    fixture.assert_told(property, &[created(id)]);
     let (all, _) = fixture.notifications_after(0);
     let number = fixture.alerts.get(silent).unwrap().number;
     let records: Vec<&Value> = all
@@ -154,29 +148,20 @@ fn nothing_before_an_alert_and_nothing_while_it_is_ended_is_remembered() {
     let missed = fixture.take_one(flat("a", 3, 9)).flx_id;
     fixture.take_one(flat("b", 3, 5));
     fixture.alerts.activate(alert).unwrap();
-    assert_eq!(fixture.notifications(alert), [created(second)]);
+    fixture.assert_told(alert, &[created(second)]);
     // Items matched before its end are still matched. Items that it missed are not announced when they change, but
     // followed.
     fixture.take_one(flat("c", 4, 5));
-    assert_eq!(
-        fixture.notifications(alert),
-        [created(second), updated(second)]
-    );
+    fixture.assert_told(alert, &[created(second), updated(second)]);
     fixture.take_one(seen("a", 3, 9, json!({})));
     fixture.take_one(seen("a", 3, 10, json!({"title": "Autre"})));
-    assert_eq!(
-        fixture.notifications(alert),
-        [created(second), updated(second)]
-    );
+    fixture.assert_told(alert, &[created(second), updated(second)]);
     assert_eq!(
         fixture.alerts.history(alert, 0, 20).unwrap(),
         [missed, second]
     );
     fixture.take_one(flat("b", 4, 9));
-    assert_eq!(
-        fixture.notifications(alert),
-        [created(second), updated(second), updated(missed)]
-    );
+    fixture.assert_told(alert, &[created(second), updated(second), updated(missed)]);
 }
 
 #[test]
@@ -190,23 +175,17 @@ fn what_an_alert_finds_already_there_is_not_new_when_it_changes_and_is_followed_
     let cheap = fixture.alert(ListingKind::Advert, &cheap, &[CREATED]);
     let properties = of_properties(&fixture, json!({"location": [{"postalCode": "69003"}]}));
     fixture.take_one(seen("a", 1, 3, json!({"title": "Autre"})));
-    assert_eq!(fixture.notifications(adverts), []);
-    assert_eq!(fixture.notifications(properties), []);
+    fixture.assert_told(adverts, &[]);
+    fixture.assert_told(properties, &[]);
     fixture.take_one(seen("a", 1, 4, json!({"currentPrice": {"value": 240_000}})));
     fixture.take_one(flat("b", 7, 0));
     let joined = fixture.take_one(seen("b", 7, 5, json!({"title": "Le troisième"})));
     assert_eq!(joined.property_flx_id, old);
-    assert_eq!(
-        fixture.notifications(adverts),
-        [updated(old), created(joined.flx_id)]
-    );
-    assert_eq!(fixture.notifications(properties), [updated(old)]);
+    fixture.assert_told(adverts, &[updated(old), created(joined.flx_id)]);
+    fixture.assert_told(properties, &[updated(old)]);
     // An item that enters the search, or leaves and enters it again, is announced.
     fixture.take_one(seen("a", 2, 6, json!({"currentPrice": {"value": 250_000}})));
-    assert_eq!(
-        fixture.notifications(cheap),
-        [created(joined.flx_id), created(dear)]
-    );
+    fixture.assert_told(cheap, &[created(joined.flx_id), created(dear)]);
     let out = json!({"currentPrice": {"value": {"min": 245_000}}});
     let out = fixture.alert(ListingKind::Advert, &out, &[CREATED]);
     fixture.take(vec![
@@ -214,7 +193,7 @@ fn what_an_alert_finds_already_there_is_not_new_when_it_changes_and_is_followed_
         seen("a", 2, 8, json!({"currentPrice": {"value": 251_000}})),
         seen("a", 2, 9, json!({"currentPrice": {"value": 252_000}})),
     ]);
-    assert_eq!(fixture.notifications(out), [created(dear)]);
+    fixture.assert_told(out, &[created(dear)]);
 }
 
 #[test]
@@ -256,7 +235,7 @@ fn properties_joined_are_not_new_to_an_alert_that_one_of_them_would_have_matched
         &[CREATED],
     );
     assert_eq!(fixture.listings.merge(first, second).unwrap(), first);
-    assert_eq!(fixture.notifications(of_second), []);
+    fixture.assert_told(of_second, &[]);
     let latest = fixture.record(ListingKind::Property, first)["price"]["latest"]["value"].clone();
     let is_cheap = latest.as_f64().unwrap() <= 300_000.0;
     let expected = if is_cheap {
@@ -266,9 +245,9 @@ fn properties_joined_are_not_new_to_an_alert_that_one_of_them_would_have_matched
     };
     assert_eq!(fixture.notifications(of_neither), expected);
     // The moved advert matches a search by its property.
-    assert_eq!(fixture.notifications(moved), [created(second)]);
+    fixture.assert_told(moved, &[created(second)]);
     fixture.take_one(flat("c", 8, 0));
-    assert_eq!(fixture.notifications(of_second), [updated(first)]);
+    fixture.assert_told(of_second, &[updated(first)]);
 }
 
 #[test]
@@ -289,13 +268,13 @@ fn a_sighting_that_changes_no_content_can_bring_an_item_into_a_search() {
     let all = fixture.alert(ListingKind::Advert, &json!({}), &[CREATED]);
     // The advert seen last gives the latest price.
     fixture.take_one(seen("a", 1, 3, json!({})));
-    assert_eq!(fixture.notifications(cheap), [created(first)]);
-    assert_eq!(fixture.notifications(recent), []);
+    fixture.assert_told(cheap, &[created(first)]);
+    fixture.assert_told(recent, &[]);
     fixture.take_one(seen("a", 1, 6, json!({})));
     fixture.take_one(seen("a", 1, 7, json!({"title": "Autre"})));
-    assert_eq!(fixture.notifications(recent), [created(first)]);
-    assert_eq!(fixture.notifications(cheap), [created(first)]);
-    assert_eq!(fixture.notifications(all), []);
+    fixture.assert_told(recent, &[created(first)]);
+    fixture.assert_told(cheap, &[created(first)]);
+    fixture.assert_told(all, &[]);
 }
 
 #[test]
@@ -310,9 +289,9 @@ fn a_patched_alert_keeps_what_it_matched_and_judges_the_rest_anew() {
     let in_mende = fixture.take_one(with(flat("a", 2, 5), json!({"location": mende})));
     fixture.take_one(flat("a", 3, 9));
     fixture.take_one(flat("b", 4, 0));
-    assert_eq!(
-        fixture.notifications(alert),
-        [created(lyon), created(in_mende.flx_id), updated(lyon)]
+    fixture.assert_told(
+        alert,
+        &[created(lyon), created(in_mende.flx_id), updated(lyon)],
     );
 }
 
@@ -331,26 +310,14 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
     let unsubscribed = fixture.alert(ListingKind::Property, &json!({}), &[CREATED]);
     let first = fixture.take_one(flat("a", 1, 0)).flx_id;
     let second = fixture.take_one(flat("b", 7, 5)).flx_id;
-    assert_eq!(fixture.notifications(of_first), [created(first)]);
-    assert_eq!(fixture.notifications(of_second), [created(second)]);
+    fixture.assert_told(of_first, &[created(first)]);
+    fixture.assert_told(of_second, &[created(second)]);
     let corrected = with(flat("b", 7, 0), json!({"lastSeenAt": "2026-11-05"}));
     assert_eq!(fixture.take_one(corrected).property_flx_id, first);
-    assert_eq!(
-        fixture.notifications(of_first),
-        [created(first), updated(first)]
-    );
-    assert_eq!(
-        fixture.notifications(of_second),
-        [created(second), updated(first)]
-    );
-    assert_eq!(
-        fixture.notifications(of_both),
-        [created(first), created(second), updated(first)]
-    );
-    assert_eq!(
-        fixture.notifications(unsubscribed),
-        [created(first), created(second)]
-    );
+    fixture.assert_told(of_first, &[created(first), updated(first)]);
+    fixture.assert_told(of_second, &[created(second), updated(first)]);
+    fixture.assert_told(of_both, &[created(first), created(second), updated(first)]);
+    fixture.assert_told(unsubscribed, &[created(first), created(second)]);
     let history = |address| fixture.alerts.history(address, 0, 20).unwrap();
     for address in [of_first, of_second, of_both] {
         assert_eq!(history(address), [first], "an asset once");
@@ -358,14 +325,8 @@ fn properties_that_turn_out_to_be_one_are_told_of_under_the_identifier_that_stay
     // A person splits them again: each is known under its own identifier, and nothing is announced twice.
     assert_eq!(fixture.listings.split(first, &[second]).unwrap(), second);
     fixture.take_one(seen("b", 7, 9, json!({"title": "Autre"})));
-    assert_eq!(
-        fixture.notifications(of_second),
-        [created(second), updated(first)]
-    );
-    assert_eq!(
-        fixture.notifications(of_both),
-        [created(first), created(second), updated(first)]
-    );
+    fixture.assert_told(of_second, &[created(second), updated(first)]);
+    fixture.assert_told(of_both, &[created(first), created(second), updated(first)]);
     assert_eq!(history(of_both), [second, first]);
     assert_eq!(history(of_second), [second]);
 }
@@ -377,10 +338,7 @@ fn a_property_that_is_taken_out_of_another_is_judged_as_a_new_one() {
     let first = fixture.take_one(flat("a", 1, 0)).flx_id;
     let second = fixture.take_one(flat("b", 7, 0)).flx_id;
     let parted = fixture.listings.split(first, &[second]).unwrap();
-    assert_eq!(
-        fixture.notifications(alert),
-        [created(first), updated(first), created(parted)]
-    );
+    fixture.assert_told(alert, &[created(first), updated(first), created(parted)]);
 }
 
 #[test]
@@ -402,18 +360,15 @@ fn adverts_taken_together_are_told_as_if_they_came_one_by_one() {
         seen("a", 1, 3, json!({"isOnline": false})),
     ]);
     let (first, second) = (receipts[0].flx_id, receipts[2].flx_id);
-    assert_eq!(
-        fixture.notifications(properties),
-        [created(first), updated(first)]
-    );
-    assert_eq!(
-        fixture.notifications(adverts),
-        [
+    fixture.assert_told(properties, &[created(first), updated(first)]);
+    fixture.assert_told(
+        adverts,
+        &[
             created(first),
             updated(first),
             created(second),
-            updated(first)
-        ]
+            updated(first),
+        ],
     );
 }
 
@@ -433,7 +388,7 @@ fn an_alert_of_another_process_counts_from_its_commit_on() {
     let second = take(flat("a", 2, 5));
     fixture.alerts.delete(alert).unwrap();
     take(flat("a", 3, 9));
-    assert_eq!(fixture.notifications(alert), [created(second)]);
+    fixture.assert_told(alert, &[created(second)]);
     assert_eq!(other.active_alerts(), active(0, 0));
 }
 
@@ -450,7 +405,7 @@ fn an_alert_that_cannot_be_read_is_counted_and_stops_no_other() {
         .write(move |transaction| transaction.execute(break_last, []));
     assert_eq!(broken.unwrap(), 1);
     let item = fixture.take_one(flat("a", 1, 0)).flx_id;
-    assert_eq!(fixture.notifications(readable), [created(item)]);
+    fixture.assert_told(readable, &[created(item)]);
     let one_unreadable = ActiveAlertCounts {
         unreadable: 1,
         ..active(1, 0)

@@ -11,7 +11,7 @@ use toise::contract::listings::filters::ListingKind;
 use uuid::Uuid;
 
 use crate::support::alerts::{body, known_names, with};
-use crate::support::assertions::assert_begins;
+use crate::support::assertions::{assert_begins, texts_of};
 use crate::support::{Service, error_of};
 
 pub(super) const KINDS: [(ListingKind, &str); 2] = [
@@ -57,10 +57,7 @@ pub(super) async fn take(service: &Service, adverts: Value) -> Vec<[String; 2]> 
 }
 
 pub(super) fn ids(records: &Value) -> Vec<&str> {
-    let records = records.as_array().unwrap().iter();
-    records
-        .map(|record| record["flxId"].as_str().unwrap())
-        .collect()
+    texts_of(records, "flxId")
 }
 
 #[tokio::test]

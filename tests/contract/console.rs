@@ -35,9 +35,13 @@ async fn begun(service: &Service, body: Value, origin: Option<&str>) -> Response
     request.send().await.unwrap()
 }
 
+fn set_cookie(response: &Response) -> &str {
+    response.headers()["set-cookie"].to_str().unwrap()
+}
+
 /// The cookie of a response, as a browser returns it.
 fn cookie(response: &Response) -> String {
-    let set = response.headers()["set-cookie"].to_str().unwrap();
+    let set = set_cookie(response);
     for rule in ["HttpOnly", "SameSite=Strict", "Path=/"] {
         assert!(set.contains(rule), "{set}");
     }
@@ -66,26 +70,16 @@ async fn status(
 async fn a_key_becomes_a_session_that_ends_with_it() {
     let service = Service::start().await;
     let new = service.new_key(KeyKind::Production, "search", "default");
-    assert_eq!(
-        begun(&service, json!({"key": "nonsense"}), None)
-            .await
-            .status(),
-        401
-    );
-    assert_eq!(
-        begun(&service, json!({"code": "nonsense"}), None)
-            .await
-            .status(),
-        401
-    );
-    assert_eq!(begun(&service, json!({}), None).await.status(), 422);
     let elsewhere = Some("https://elsewhere.example");
-    assert_eq!(
-        begun(&service, json!({"key": new.key}), elsewhere)
-            .await
-            .status(),
-        422
-    );
+    for (body, origin, status) in [
+        (json!({"key": "nonsense"}), None, 401),
+        (json!({"code": "nonsense"}), None, 401),
+        (json!({}), None, 422),
+        (json!({"key": new.key}), elsewhere, 422),
+    ] {
+        let refused = begun(&service, body, origin).await;
+        assert_eq!(refused.status(), status, "{origin:?}");
+    }
 
     let here = format!("http://{}", service.address);
     let response = begun(&service, json!({"key": new.key}), Some(&here)).await;
@@ -98,38 +92,15 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
 
     // The cookie alone allows reading; anything else needs the token.
     let tiles = "/v2/protected/tiles/properties";
-    assert_eq!(
-        status(&service, Method::GET, tiles, &cookie, None).await,
-        200
-    );
-    assert_eq!(
-        status(&service, Method::POST, SEARCH, &cookie, None).await,
-        401
-    );
-    assert_eq!(
-        status(&service, Method::POST, SEARCH, &cookie, Some("made-up")).await,
-        401
-    );
-    assert_eq!(
-        status(&service, Method::POST, SEARCH, &cookie, Some(token)).await,
-        200
-    );
+    let get = async |path: &str| status(&service, Method::GET, path, &cookie, None).await;
+    let post = async |token| status(&service, Method::POST, SEARCH, &cookie, token).await;
+    assert_eq!(get(tiles).await, 200);
+    assert_eq!(post(None).await, 401);
+    assert_eq!(post(Some("made-up")).await, 401);
+    assert_eq!(post(Some(token)).await, 200);
     // The session has exactly the scopes of its key.
-    assert_eq!(
-        status(
-            &service,
-            Method::GET,
-            "/v2/protected/admin/keys",
-            &cookie,
-            None
-        )
-        .await,
-        403
-    );
-    assert_eq!(
-        status(&service, Method::GET, SESSION, &cookie, None).await,
-        200
-    );
+    assert_eq!(get("/v2/protected/admin/keys").await, 403);
+    assert_eq!(get(SESSION).await, 200);
 
     // A revoked key ends its sessions.
     let key_id = told["data"]["key_id"].as_str().unwrap();
@@ -142,10 +113,7 @@ async fn a_key_becomes_a_session_that_ends_with_it() {
         .unwrap();
     assert!(revoked.status().is_success(), "{}", revoked.status());
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    assert_eq!(
-        status(&service, Method::GET, tiles, &cookie, None).await,
-        401
-    );
+    assert_eq!(get(tiles).await, 401);
 }
 
 #[tokio::test]
@@ -203,10 +171,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
     assert_has(policy, "connect-src 'self' https://tiles.example;");
     assert!(policy.contains("script-src 'self';"), "{policy}");
     let response = begun(&service, json!({"key": service.key}), None).await;
-    let set = response.headers()["set-cookie"]
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let set = set_cookie(&response);
     assert!(set.ends_with("; Secure"), "{set}");
     let told: Value = response.json().await.unwrap();
     let expected =
@@ -215,12 +180,7 @@ async fn the_base_map_of_the_settings_is_told_and_allowed_and_the_cookie_is_secu
     // Without settings the page loads from this service alone, and a cookie over plain HTTP is not Secure.
     let plain = Service::start().await;
     let response = begun(&plain, json!({"key": plain.key}), None).await;
-    assert!(
-        !response.headers()["set-cookie"]
-            .to_str()
-            .unwrap()
-            .contains("Secure")
-    );
+    assert!(!set_cookie(&response).contains("Secure"));
     let told: Value = response.json().await.unwrap();
     assert_eq!(told["data"]["base_map"], Value::Null);
     assert_eq!(told["data"]["has_invented_data"], false);
@@ -238,23 +198,10 @@ async fn signing_out_ends_the_session() {
         .await
         .unwrap();
     assert_eq!(left.status(), 204);
-    assert!(
-        left.headers()["set-cookie"]
-            .to_str()
-            .unwrap()
-            .contains("Max-Age=0")
-    );
-    assert_eq!(
-        status(
-            &service,
-            Method::GET,
-            "/v2/protected/consumption",
-            &cookie,
-            None
-        )
-        .await,
-        401
-    );
+    assert_has(set_cookie(&left), "Max-Age=0");
+    let path = "/v2/protected/consumption";
+    let after = status(&service, Method::GET, path, &cookie, None).await;
+    assert_eq!(after, 401);
 }
 
 #[tokio::test]
@@ -265,7 +212,7 @@ async fn the_page_and_its_files_come_under_a_strict_policy() {
         .to_str()
         .unwrap()
         .to_owned();
-    assert_begins(policy, "default-src 'none'; script-src 'self';");
+    assert_begins(&policy, "default-src 'none'; script-src 'self';");
     assert!(!policy.contains("unsafe"), "{policy}");
     let html = page.text().await.unwrap();
     // Every file that the page or one of its files names is on this service.

@@ -24,8 +24,11 @@ type Table = &'static [Field];
 /// A crate's reader of a body; only the fault matters here.
 type Reader = Box<dyn Fn(&Value) -> Option<Fault>>;
 
-fn reader<T>(read: impl Fn(&Value) -> Result<T, Fault> + 'static) -> Reader {
-    Box::new(move |body| read(body).err())
+fn request<T>(
+    table: Table,
+    read: impl Fn(&Value) -> Result<T, Fault> + 'static,
+) -> (Table, Reader) {
+    (table, Box::new(move |body| read(body).err()))
 }
 
 /// Every table of a body with its crate's reader.
@@ -33,76 +36,63 @@ fn requests() -> Vec<(Table, Reader)> {
     let today = || chrono::NaiveDate::from_ymd_opt(2026, 11, 21).unwrap();
     let cursors = || CursorKey::new([7; 32]);
     let mut requests: Vec<(Table, Reader)> = vec![
-        (
-            &fields::ESTIMATE,
-            reader(move |body| estimate::parse_estimate(body, today())),
-        ),
-        (
-            &fields::ESTIMATE_MANY,
-            reader(move |body| estimate::parse_estimate_many(body, today())),
-        ),
-        (&accounts::ACCOUNT, reader(accounts::parse_account)),
-        (
-            &accounts::KEY,
-            reader(|body| accounts::parse_key(body, &KeyLimits::default())),
-        ),
-        (
-            &accounts::KEY_CHANGE,
-            reader(|body| accounts::parse_key_change(body, KeyKind::Production)),
-        ),
-        (&queries::REPLAY, reader(queries::parse_replay)),
-        (&collect::REPORT, reader(collect::parse_report)),
-        (
-            &listings::ADVERTS,
-            reader(|body| listings::parse_adverts(body.clone())),
-        ),
-        (&searches::COUNT, reader(filters::parse_count)),
-        (&searches::ANALYTICS, reader(filters::parse_analytics)),
-        (&searches::SIMILARS, reader(filters::parse_similars)),
-        (&searches::MANY, reader(filters::parse_many)),
+        request(&fields::ESTIMATE, move |body| {
+            estimate::parse_estimate(body, today())
+        }),
+        request(&fields::ESTIMATE_MANY, move |body| {
+            estimate::parse_estimate_many(body, today())
+        }),
+        request(&accounts::ACCOUNT, accounts::parse_account),
+        request(&accounts::KEY, |body| {
+            accounts::parse_key(body, &KeyLimits::default())
+        }),
+        request(&accounts::KEY_CHANGE, |body| {
+            accounts::parse_key_change(body, KeyKind::Production)
+        }),
+        request(&queries::REPLAY, queries::parse_replay),
+        request(&collect::REPORT, collect::parse_report),
+        request(&listings::ADVERTS, |body| {
+            listings::parse_adverts(body.clone())
+        }),
+        request(&searches::COUNT, filters::parse_count),
+        request(&searches::ANALYTICS, filters::parse_analytics),
+        request(&searches::SIMILARS, filters::parse_similars),
+        request(&searches::MANY, filters::parse_many),
     ];
     for dataset in [Dataset::Dpe, Dataset::Dvf] {
         let bodies = bodies(dataset);
         requests.extend([
-            (
-                bodies.search,
-                reader(move |body| opendata::parse_search(dataset, body, &cursors())),
-            ),
-            (
-                bodies.matching,
-                reader(move |body| opendata::parse_match(dataset, body)),
-            ),
-            (
-                bodies.matching_many,
-                reader(move |body| opendata::parse_match_many(dataset, body)),
-            ),
+            request(bodies.search, move |body| {
+                opendata::parse_search(dataset, body, &cursors())
+            }),
+            request(bodies.matching, move |body| {
+                opendata::parse_match(dataset, body)
+            }),
+            request(bodies.matching_many, move |body| {
+                opendata::parse_match_many(dataset, body)
+            }),
         ]);
     }
     for listing in [ListingKind::Property, ListingKind::Advert] {
         requests.extend([
-            (
-                alerts::alert_table(listing),
-                reader(move |body| alerts::parse_alert(listing, body)),
-            ),
-            (
-                alerts::alert_table(listing),
-                reader(move |body| alerts::parse_patch(listing, body)),
-            ),
-            (
-                alerts::alerts_table(listing),
-                reader(move |body| alerts::parse_alerts(listing, body)),
-            ),
-            (
-                queries::preview_table(listing),
-                reader(move |body| queries::parse_preview(listing, body)),
-            ),
+            request(alerts::alert_table(listing), move |body| {
+                alerts::parse_alert(listing, body)
+            }),
+            request(alerts::alert_table(listing), move |body| {
+                alerts::parse_patch(listing, body)
+            }),
+            request(alerts::alerts_table(listing), move |body| {
+                alerts::parse_alerts(listing, body)
+            }),
+            request(queries::preview_table(listing), move |body| {
+                queries::parse_preview(listing, body)
+            }),
         ]);
     }
     for part in [FieldSubset::Whole, FieldSubset::Lite] {
-        requests.push((
-            searches::search_table(part),
-            reader(move |body| filters::parse_search(part, body, &cursors())),
-        ));
+        requests.push(request(searches::search_table(part), move |body| {
+            filters::parse_search(part, body, &cursors())
+        }));
     }
     requests
 }
@@ -249,6 +239,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
             .map(|value| (String::new(), value))
             .collect()
     };
+    let at = |path: &str, value: Value| (path.to_owned(), value);
     let long = |most: usize| json!("x".repeat(most + 1));
     let integers = |least: i64, greatest: i64| {
         vec![
@@ -265,7 +256,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         FieldKind::Code(_) => here(vec![json!(1), json!(""), json!("Mende")]),
         FieldKind::Named(naming) => here(vec![json!(1), json!(""), long(naming.chars_max)]),
         FieldKind::OneOf(_) | FieldKind::Enum(_) => here(vec![json!(1), json!("nothing of this")]),
-        FieldKind::AnyOf(_) => vec![("[0]".into(), json!(["nothing of this"]))],
+        FieldKind::AnyOf(_) => vec![at("[0]", json!(["nothing of this"]))],
         FieldKind::Uuid => here(vec![json!(1), json!("x")]),
         FieldKind::Moment => here(vec![json!(1), json!("soon"), json!("2026-02-30")]),
         FieldKind::Number => here(vec![json!("1"), json!([])]),
@@ -277,48 +268,30 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         }
         FieldKind::Flag => here(vec![json!(1), json!("true")]),
         FieldKind::Range => vec![
-            (".min".into(), json!({"min": 2, "max": 1})),
-            (".max".into(), json!({"max": "1"})),
+            at(".min", json!({"min": 2, "max": 1})),
+            at(".max", json!({"max": "1"})),
         ],
         FieldKind::Dates => vec![
-            (
-                ".from".into(),
-                json!({"from": "2026-01-02", "to": "2026-01-01"}),
-            ),
-            (".to".into(), json!({"to": "soon"})),
+            at(".from", json!({"from": "2026-01-02", "to": "2026-01-01"})),
+            at(".to", json!({"to": "soon"})),
         ],
         FieldKind::Place => vec![
-            (
-                ".lat".into(),
-                json!({"lat": 91, "lon": 0, "distance": "1m"}),
-            ),
-            (
-                ".lon".into(),
-                json!({"lat": 0, "lon": -181, "distance": "1m"}),
-            ),
-            (
-                ".distance".into(),
-                json!({"lat": 0, "lon": 0, "distance": "0m"}),
-            ),
+            at(".lat", json!({"lat": 91, "lon": 0, "distance": "1m"})),
+            at(".lon", json!({"lat": 0, "lon": -181, "distance": "1m"})),
+            at(".distance", json!({"lat": 0, "lon": 0, "distance": "0m"})),
         ],
         FieldKind::Area => vec![
-            (
-                ".type".into(),
-                json!({"type": "Point", "coordinates": [3, 44]}),
-            ),
-            (".coordinates".into(), json!({"type": "Polygon"})),
-            (
-                ".coordinates[0][1]".into(),
+            at(".type", json!({"type": "Point", "coordinates": [3, 44]})),
+            at(".coordinates", json!({"type": "Polygon"})),
+            at(
+                ".coordinates[0][1]",
                 json!({"type": "Polygon", "coordinates": [[[3, 44], [3], [4, 45], [3, 44]]]}),
             ),
         ],
         FieldKind::Layer => vec![
-            (".name".into(), json!({"relation": "inside"})),
-            (
-                ".meters".into(),
-                json!({"name": "flood", "relation": "within"}),
-            ),
-            (".relation".into(), json!({"name": "flood", "relation": 1})),
+            at(".name", json!({"relation": "inside"})),
+            at(".meters", json!({"name": "flood", "relation": "within"})),
+            at(".relation", json!({"name": "flood", "relation": 1})),
         ],
         FieldKind::List(of) => {
             let mut found: Vec<(String, Value)> = outside(of.item)
@@ -337,7 +310,7 @@ fn outside(kind: FieldKind) -> Vec<(String, Value)> {
         FieldKind::Object(table) | FieldKind::Model(_, table) => {
             let mut found = outside_of(table);
             found.push((String::new(), json!([])));
-            found.push((".no field".into(), json!({"no field": 1})));
+            found.push(at(".no field", json!({"no field": 1})));
             found
         }
         FieldKind::Pair([first, _]) => {

@@ -6,7 +6,7 @@ use toise::accounts::DEFAULT_ACCOUNT;
 use toise::accounts::key::KeyKind;
 use toise::sql::audit::latest;
 
-use crate::support::assertions::assert_begins;
+use crate::support::assertions::{assert_begins, texts_of};
 use crate::support::{ROWS, Service, error_of};
 
 /// Sends a message with a bearer token.
@@ -163,12 +163,7 @@ async fn a_query_reads_at_most_a_thousand_rows_and_is_audited() {
     }
     let (failed, tables) = call(&service, &key, "describe_tables", json!({})).await;
     assert!(!failed, "{tables}");
-    let names: Vec<&str> = tables["data"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|table| table["table_name"].as_str().unwrap())
-        .collect();
+    let names = texts_of(&tables["data"], "table_name");
     assert_eq!(names, ["adverts", "dpe", "dvf", "market", "properties"]);
     let (_, one) = call(
         &service,

@@ -20,7 +20,8 @@ const MENDE: &str = "; Mende is 48095 (postal code 48000)";
 async fn is_told(service: &Service, method: Method, path: &str, body: Value, at: &str, hint: &str) {
     // Fifty requests per second on the test's clock.
     service.clock.advance_ms(20);
-    let (status, code, told) = error_of(service.call(method, path, &body).await).await;
+    let path = format!("/v2/protected/{path}");
+    let (status, code, told) = error_of(service.call(method, &path, &body).await).await;
     assert_eq!((status, code), (422, 10002), "{path} {body}: {told}");
     assert!(
         told.starts_with(&format!("{at}: ")),
@@ -60,8 +61,7 @@ async fn searches_of_listings_tell_the_code_of_a_place() {
         for (field, name, hint) in filters {
             let body = json!({"search": {"filterProperty": {"location": [{}, {field: name}]}}});
             let at = format!("search.filterProperty.location[1].{field}");
-            let path = format!("/v2/protected/{path}");
-            is_told(&service, Method::POST, &path, body, &at, hint).await;
+            is_told(&service, Method::POST, path, body, &at, hint).await;
         }
     }
     let circle =
@@ -69,15 +69,7 @@ async fn searches_of_listings_tell_the_code_of_a_place() {
     let body =
         json!({"search": {"filterProperty": {"location": [{"locationCoordinate": circle}]}}});
     let at = "search.filterProperty.location[0].locationCoordinate.location.geoInseeCodeDistance.inseeCode";
-    is_told(
-        &service,
-        Method::POST,
-        "/v2/protected/properties/search",
-        body,
-        at,
-        MENDE,
-    )
-    .await;
+    is_told(&service, Method::POST, "properties/search", body, at, MENDE).await;
 }
 
 #[tokio::test]
@@ -103,17 +95,14 @@ async fn a_place_given_only_by_the_name_of_a_town_is_refused_with_its_code() {
             "analytics/property/search",
         ] {
             let body = json!({"search": {"filterProperty": {"location": places}}});
-            let (at, path) = (
-                "search.filterProperty.location[1].city",
-                format!("/v2/protected/{path}"),
-            );
-            is_told(&service, Method::POST, &path, body, at, &told).await;
+            let at = "search.filterProperty.location[1].city";
+            is_told(&service, Method::POST, path, body, at, &told).await;
         }
         for (listing, key, places, at) in [
             ("properties", "filterProperty", places, "location[1]"),
             ("adverts", "filterAd", json!({"city": name}), "location"),
         ] {
-            let path = format!("/v2/protected/{listing}/search/alerts");
+            let path = format!("{listing}/search/alerts");
             let query = json!({key: {"location": places, "type": ["CLASS_FLAT"]}});
             let body = json!({"search_query": query});
             let at = format!("search_query.{key}.{at}.city");
@@ -201,7 +190,7 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
         let body = json!({"search": {"filterProperty": {"location": [place]}}});
         let at =
             format!("search.filterProperty.location[0].locationCoordinate.location.{shape}{inner}");
-        let path = "/v2/protected/properties/search/count";
+        let path = "properties/search/count";
         is_told(&service, Method::POST, path, body, &at, told).await;
     }
     let circle = json!({"geoDistance": {"pin": pin, "distanceKm": 1}});
@@ -215,7 +204,7 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
         ),
         ("adverts", "filterAd", place.clone(), "location"),
     ] {
-        let path = format!("/v2/protected/{listing}/search/alerts");
+        let path = format!("{listing}/search/alerts");
         let body = json!({"search_query": {key: {"location": places}}});
         let at = format!("search_query.{key}.{at}.locationCoordinate.location.geoDistance.pin");
         is_told(&service, Method::PUT, &path, body.clone(), &at, told).await;
@@ -225,7 +214,7 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
     let around = json!({"lat": 2.35, "lon": 48.86, "distance": "1km"});
     for table in ["dpe", "dvf"] {
         for door in ["search", "match"] {
-            let path = format!("/v2/protected/opendata/{table}/{door}");
+            let path = format!("opendata/{table}/{door}");
             let body = json!({"filters": {"location": around}});
             is_told(
                 &service,
@@ -239,7 +228,7 @@ async fn swapped_coordinates_are_refused_in_every_filter() {
         }
     }
     let body = json!({"level": "commune", "location": {"around": around}});
-    let path = "/v2/protected/analytics/market";
+    let path = "analytics/market";
     is_told(&service, Method::POST, path, body, "location.around", told).await;
 }
 
@@ -260,7 +249,7 @@ async fn alerts_and_adverts_tell_the_code_of_a_place() {
             "location",
         ),
     ] {
-        let path = format!("/v2/protected/{path}/search/alerts");
+        let path = format!("{path}/search/alerts");
         let body = json!({"search_query": {key: {"location": places}}});
         let at = format!("search_query.{key}.{at}.inseeCode");
         is_told(&service, Method::PUT, &path, body, &at, MENDE).await;
@@ -294,20 +283,12 @@ async fn open_data_tells_the_code_of_a_place() {
             let filters = json!({"filters": {field: name}});
             let at = format!("filters.{field}");
             for door in ["search", "match"] {
-                let path = format!("/v2/protected/opendata/{table}/{door}");
+                let path = format!("opendata/{table}/{door}");
                 is_told(&service, Method::POST, &path, filters.clone(), &at, hint).await;
             }
-            let path = format!("/v2/protected/opendata/{table}/match/_many");
-            let body = json!({"items": [{}, filters]});
-            is_told(
-                &service,
-                Method::POST,
-                &path,
-                body,
-                &format!("items[1].{at}"),
-                hint,
-            )
-            .await;
+            let path = format!("opendata/{table}/match/_many");
+            let (body, at) = (json!({"items": [{}, filters]}), format!("items[1].{at}"));
+            is_told(&service, Method::POST, &path, body, &at, hint).await;
         }
     }
 }

@@ -2,32 +2,22 @@
 //! another diagnostic and of a comparable that was sold.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
-use toise::base::clock::Clock;
 use toise::base::progress::Progress;
-use toise::cli::Common;
-use toise::cli::train::train_lake;
 use toise::engine::Budget;
-use toise::estimate::store;
 use toise::lake::Lake;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
-use super::portfolios::{delivering, read, start, stored, valued};
+use super::portfolios::{delivering, start, stored, until_read, until_told, valued};
 use crate::support::Service;
 use crate::support::assertions::pick;
-use crate::support::homes::{IN_PARIS, trained};
+use crate::support::homes::{IN_PARIS, lake_of, train, trained};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::rows::{self, Record};
-
-/// Maximum wait for a valuation or a delivery.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-/// Longer than the pause between two looks for changed tables.
-const A_LOOK: Duration = Duration::from_millis(2_500);
 
 fn record(value: Value) -> Record {
     serde_json::from_value(value).unwrap()
@@ -48,35 +38,8 @@ fn diagnostic(class: &str, modified: &str, [longitude, latitude]: [f64; 2]) -> R
 
 /// Waits until the first home of a portfolio is as expected.
 async fn first_home(service: &Service, name: &str, expected: impl Fn(&Value) -> bool) -> Value {
-    let started = Instant::now();
-    loop {
-        let found = read(service, &format!("/{name}")).await;
-        if found["homes"].get(0).is_some_and(&expected) {
-            return found;
-        }
-        assert!(started.elapsed() < WAIT_MAX, "{found}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// The homes that a receiver was told of, in order.
-fn told(receiver: &Receiver) -> Vec<Value> {
-    let received = receiver.received();
-    let homes = received.iter().flat_map(|one| {
-        let homes = &one.json()["data"]["updated"][0]["homes"];
-        homes.as_array().unwrap().clone()
-    });
-    homes.collect()
-}
-
-async fn until_told(receiver: &Receiver, homes: usize) -> Vec<Value> {
-    let started = Instant::now();
-    while told(receiver).len() < homes {
-        assert!(started.elapsed() < WAIT_MAX, "{:?}", told(receiver));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    tokio::time::sleep(A_LOOK).await;
-    told(receiver)
+    let is_expected = |found: &Value| found["homes"].get(0).is_some_and(&expected);
+    until_read(service, name, is_expected).await
 }
 
 #[tokio::test]
@@ -198,26 +161,19 @@ fn latest_sales(open_data: &OpenData, count: usize) -> Vec<(String, NaiveDate)> 
     sales
 }
 
-/// Imports the same sales into a lake each time.
+/// Number and seed of the invented sales.
+const SALES: u64 = 2_000;
+const SEED: u64 = 3;
+
+/// Imports the sales of [`lake_of`] into another lake, the same each time.
 fn import_sales(lake: &Path) {
     let request = SynthRequest {
         dataset: Dataset::Dvf,
-        items: 2_000,
-        seed: 3,
+        items: SALES,
+        seed: SEED,
         full_width: false,
     };
     generate_into_lake(lake, request, Progress::silent()).unwrap();
-}
-
-/// Saves a model of the sales of a lake in a folder.
-fn train(lake: &Path, until: Option<NaiveDate>, folder: &Path) {
-    let common = Common {
-        data: lake.to_owned(),
-        config: None,
-        json: true,
-    };
-    let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
-    model.save(&folder.join(store::FOLDER)).unwrap();
 }
 
 /// The last day of the sales that the model of the only portfolio knows, such as 20260630.
@@ -237,8 +193,7 @@ fn file_of(homes: &[(String, NaiveDate)]) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_model() {
-    let lake = tempfile::tempdir().unwrap();
-    import_sales(lake.path());
+    let lake = lake_of(SALES, SEED);
     let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
     let sales = latest_sales(&open_data, 150);
     let folder = tempfile::tempdir().unwrap();
@@ -265,15 +220,14 @@ async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_mod
     // The same sales once more.
     service.clock.advance_ms(60_000);
     tokio::task::block_in_place(|| import_sales(service.folder()));
-    tokio::time::sleep(A_LOOK).await;
-    assert_eq!(told(&receiver).len(), after_import.len());
+    let told = until_told(&receiver, after_import.len()).await;
+    assert_eq!(told.len(), after_import.len());
 
     service.clock.advance_ms(60_000);
     tokio::task::block_in_place(|| train(lake.path(), None, folder.path()));
     models.reload_if_changed();
     valued(&service, "mine", &before["model"]).await;
-    tokio::time::sleep(A_LOOK).await;
-    let told = told(&receiver);
+    let told = until_told(&receiver, after_import.len()).await;
     let with_comparable = told.iter().filter(|home| {
         let changes = home["changes"].as_array().unwrap();
         changes.contains(&json!("comparable"))
@@ -289,8 +243,7 @@ async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_mod
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_comparable_that_the_former_model_did_not_know_is_told() {
-    let lake = tempfile::tempdir().unwrap();
-    import_sales(lake.path());
+    let lake = lake_of(SALES, SEED);
     let open_data = OpenData::open(lake.path(), Budget::default()).unwrap();
     let sales = latest_sales(&open_data, 150);
     let until = sales.last().unwrap().1;

@@ -13,33 +13,29 @@ use toise::accounts::prices::Prices;
 use toise::alerts::dispatch::{self, DispatcherContext};
 use toise::alerts::retention::Retention;
 use toise::alerts::settings::WebhookSettings;
-use toise::base::clock::Clock;
-use toise::base::progress::Progress;
 use toise::base::supervise::Supervisor;
-use toise::cli::Common;
-use toise::cli::train::train_lake;
 use toise::estimate::live::LiveModel;
 use toise::estimate::store;
 use toise::estimate::valuer::Adjustments;
 use toise::geocode::live::LiveGeocoder;
 use toise::net::egress::{AllowedHosts, EgressGuard};
 use toise::net::webhook_client::WebhookClient;
-use toise::opendata::Dataset;
 use toise::portfolios::PortfolioContext;
 use toise::service::receivers::ReceiverChecker;
 use toise::store::leader::Leader;
-use toise::synth::{SynthRequest, lake::generate_into_lake};
 use toise::telemetry::Metrics;
 use tokio::runtime::Handle;
 
 use crate::support::assertions::pick;
-use crate::support::homes::{IN_PARIS, body, trained};
+use crate::support::homes::{IN_PARIS, body, lake_of, train, trained};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::{Service, data_of, error_of, http_client};
 
 const ROOT: &str = "/v2/protected/portfolios";
 /// Maximum wait for a valuation or a delivery.
 const WAIT_MAX: Duration = Duration::from_secs(60);
+/// Longer than the pause between two looks for changed tables.
+const A_LOOK: Duration = Duration::from_millis(2_500);
 
 /// A service that values portfolios with the models of a folder, and may post to this machine.
 pub(super) async fn start(folder: &Path) -> (Service, Leader, LiveModel) {
@@ -113,15 +109,46 @@ pub(super) async fn read(service: &Service, path: &str) -> Value {
 
 /// Waits until a portfolio was valued by another model than `former`.
 pub(super) async fn valued(service: &Service, name: &str, former: &Value) -> Value {
+    let is_valued = |found: &Value| found["status"] == "valued" && found["model"] != *former;
+    until_read(service, name, is_valued).await
+}
+
+/// Waits until a portfolio is as expected.
+pub(super) async fn until_read(
+    service: &Service,
+    name: &str,
+    is_expected: impl Fn(&Value) -> bool,
+) -> Value {
     let started = Instant::now();
     loop {
         let found = read(service, &format!("/{name}")).await;
-        if found["status"] == "valued" && found["model"] != *former {
+        if is_expected(&found) {
             return found;
         }
         assert!(started.elapsed() < WAIT_MAX, "{found}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// The homes that a receiver was told of, in order.
+fn told(receiver: &Receiver) -> Vec<Value> {
+    let received = receiver.received();
+    let homes = received.iter().flat_map(|one| {
+        let homes = &one.json()["data"]["updated"][0]["homes"];
+        homes.as_array().unwrap().clone()
+    });
+    homes.collect()
+}
+
+/// Waits until a receiver was told of this many homes, and a while longer; returns all that it was told of.
+pub(super) async fn until_told(receiver: &Receiver, homes: usize) -> Vec<Value> {
+    let started = Instant::now();
+    while told(receiver).len() < homes {
+        assert!(started.elapsed() < WAIT_MAX, "{:?}", told(receiver));
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    tokio::time::sleep(A_LOOK).await;
+    told(receiver)
 }
 
 #[tokio::test]
@@ -278,25 +305,6 @@ fn replaceable() -> TempDir {
     folder
 }
 
-/// Saves a model of other sales in a folder.
-fn train_another(folder: &Path) {
-    let lake = tempfile::tempdir().unwrap();
-    let request = SynthRequest {
-        dataset: Dataset::Dvf,
-        items: 1_000,
-        seed: 2,
-        full_width: false,
-    };
-    generate_into_lake(lake.path(), request, Progress::silent()).unwrap();
-    let common = Common {
-        data: lake.path().to_owned(),
-        config: None,
-        json: true,
-    };
-    let (model, _) = train_lake(&common, None, &Clock::system()).unwrap();
-    model.save(&folder.join(store::FOLDER)).unwrap();
-}
-
 #[tokio::test]
 async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     let folder = replaceable();
@@ -316,7 +324,7 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
     service.clock.advance_ms(60_000);
     tokio::task::spawn_blocking({
         let folder = folder.path().to_owned();
-        move || train_another(&folder)
+        move || train(lake_of(1_000, 2).path(), None, &folder)
     })
     .await
     .unwrap();
@@ -340,24 +348,8 @@ async fn a_new_model_values_again_and_a_receiver_is_told_once() {
         before["homes"][0]["price"]
     );
 
-    let told = || -> Vec<Value> {
-        let received = receiver.received();
-        let homes = received.iter().flat_map(|one| {
-            one.json()["data"]["updated"][0]["homes"]
-                .as_array()
-                .unwrap()
-                .clone()
-        });
-        homes.collect()
-    };
-    let started = Instant::now();
-    while told().len() < 5 {
-        assert!(started.elapsed() < WAIT_MAX);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
     // Nothing follows.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
-    let told = told();
+    let told = until_told(&receiver, 5).await;
     let keys: Vec<&str> = told
         .iter()
         .map(|home| home["key"].as_str().unwrap())

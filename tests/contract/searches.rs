@@ -10,6 +10,7 @@ use toise::geo::distance::planar_distance_m;
 use toise::synth::adverts::level::DistortionLevel;
 use toise::synth::adverts::{AdvertsRequest, MarketGenerator};
 
+use crate::support::assertions::texts_of;
 use crate::support::{Service, data_of, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
@@ -150,12 +151,7 @@ async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
         let ids: Vec<&str> = expected.iter().take(3).map(|(_, id)| *id).collect();
         let body = json!({"flxId": model["flxId"], "similarityStrategy": "SEARCH", "size": 3});
         let found = asked(&service, "/v2/protected/properties/similars", &body).await;
-        let found: Vec<&str> = found
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|record| record["flxId"].as_str().unwrap())
-            .collect();
+        let found = texts_of(&found, "flxId");
         assert_eq!(found, ids, "{body}");
         compared += found.len();
         // In an area, here east of the property.

@@ -9,6 +9,7 @@ use toise::geo::communes::today_of_code;
 use toise::tiles::mercator::TileId;
 
 use super::searches::{all, shown, taken};
+use crate::support::assertions::texts_of;
 use crate::support::{Service, error_of};
 
 const TILES: &str = "/v2/protected/tiles";
@@ -133,12 +134,7 @@ async fn outlines_are_a_tile_set_of_their_own() {
     let service = Service::start().await;
     let set = service.get(&format!("{TILES}/outlines")).await;
     let set: Value = set.json().await.unwrap();
-    let layers: Vec<&str> = set["vector_layers"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|layer| layer["id"].as_str().unwrap())
-        .collect();
+    let layers = texts_of(&set["vector_layers"], "id");
     assert_eq!(layers, ["departments", "communes", "labels"]);
     assert!(
         set["tiles"][0]

@@ -10,7 +10,7 @@ use crate::support::assertions::{assert_begins, assert_has, pick};
 use crate::support::client::Client;
 use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
-use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
+use crate::support::process::{errors, new_key, run, try_run, write_file};
 
 /// An address of the base, at [`IN_PARIS`].
 const ADDRESS: &str = "12 Rue des Ateliers Inventés";
@@ -195,8 +195,7 @@ async fn calls_give_an_address_and_are_told_how_it_was_understood() {
     run(data, &["train"]);
     import_addresses(data);
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let asked = Client::new(&server, &key);
+    let (server, asked) = Client::start(data, &key);
     let path = "estimate/property/lite";
     let by_position = body(IN_PARIS, "CLASS_FLAT", 45.0);
     let with = |location: Value| {
@@ -355,8 +354,7 @@ async fn stored_places(data: &Path) -> Vec<Value> {
             .collect::<rusqlite::Result<Vec<String>>>()
     });
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let mut places = Vec::new();
     for hex in ids.unwrap() {
         let id = uuid::Uuid::try_parse(&hex).unwrap();

@@ -8,8 +8,9 @@ use serde_json::json;
 use toise::contract::listings::filters::ListingKind;
 
 use crate::support::alerts::{body, flat, with};
+use crate::support::assertions::{assert_refused, texts_of};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, try_run};
+use crate::support::process::{Server, new_key, run, try_run};
 use crate::support::receiver::{Act, Received, Receiver};
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
@@ -84,12 +85,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
     );
     let listed = run(data, &["alerts", "list", "--account", "default"]);
     let ids: Vec<&str> = paths.iter().rev().map(|(_, id)| id.as_str()).collect();
-    let listed: Vec<&str> = listed
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|alert| alert["alert_id"].as_str().unwrap())
-        .collect();
+    let listed = texts_of(&listed, "alert_id");
     assert_eq!(listed, ids, "the newest first");
 
     let window = json!({"from": "2020-01-01", "to": "2100-01-01"});
@@ -144,11 +140,7 @@ async fn an_alert_is_created_delivered_replayed_and_ended_by_its_receiver() {
         ),
     ] {
         let output = try_run(data, arguments);
-        assert!(
-            !output.status.success() && errors(&output).contains(complaint),
-            "{}",
-            errors(&output)
-        );
+        assert_refused(&output, complaint);
     }
 }
 

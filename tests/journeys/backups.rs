@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, try_run};
+use crate::support::process::{Server, errors, new_key, run, sql_number, try_run, write_sales};
 
 const SEARCH: &str = "opendata/dvf/search";
 
@@ -27,26 +27,9 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
     let outer = tempfile::tempdir().unwrap();
     let (data, files) = (outer.path().join("data"), outer.path().join("files"));
     for seed in ["1", "2", "3"] {
-        let output = files.join(seed);
-        let sizes = [
-            "synth",
-            "--dvf",
-            "800",
-            "--seed",
-            seed,
-            "--output",
-            output.to_str().unwrap(),
-        ];
-        run(&data, &sizes);
+        write_sales(&files.join(seed), "800", seed);
     }
-    let file = |seed: &str| {
-        files
-            .join(seed)
-            .join("dvf-synth.csv")
-            .to_str()
-            .unwrap()
-            .to_owned()
-    };
+    let file = |seed: &str| format!("{}/{seed}/dvf-synth.csv", files.display());
     run(&data, &["import", "dvf", &file("1")]);
     let key = new_key(&data, &[]);
     let server = Server::start(&data, "serve");
@@ -119,8 +102,7 @@ async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
         let mode = std::fs::metadata(restored.join(file)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600, "{file} can be read by others");
     }
-    let other = Server::start(&restored, "serve");
-    let restored = Client::new(&other, &key);
+    let (other, restored) = Client::start(&restored, &key);
     let stranger = Client::new(&other, &late);
     assert_eq!(restored.post(SEARCH, &query).await, after);
     assert_eq!(stranger.post(SEARCH, &query).await.0, 401);

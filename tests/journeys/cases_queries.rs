@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::cases::{case, fails, import};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, try_run};
+use crate::support::process::{errors, new_key, run, try_run};
 
 /// The statements of a file of `tests/cases/`, one a line.
 fn statements(name: &str) -> Vec<String> {
@@ -65,8 +65,7 @@ async fn dates_beyond_their_limits_are_errors() {
         );
     }
     let key = new_key(data, &["--scopes", "sql"]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (_server, client) = Client::start(data, &key);
     let (status, body) = client.post("sql", json!({"query": queries[0]})).await;
     assert_eq!(status, 422);
     let message = body["error"]["message"].as_str().unwrap();

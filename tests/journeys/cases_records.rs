@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::cases::{case, fails, import, import_counts};
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number};
+use crate::support::process::{errors, new_key, run, sql_number};
 
 #[test]
 fn the_order_of_rows_does_not_change_the_sales_of_raw_files() {
@@ -49,8 +49,7 @@ async fn a_sale_in_a_merged_commune_is_one_sale_under_both_codes() {
         assert_eq!(import_counts(data, "dvf", &name), counts, "{file}");
     }
     let key = new_key(data, &["--scopes", "search"]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (_server, client) = Client::start(data, &key);
     for code in ["85001", "85307"] {
         let filters = json!({"filters": {"insee_code": code}});
         let answer = client

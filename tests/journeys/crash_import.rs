@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::assertions::pick;
 use crate::support::draw::Draw;
-use crate::support::process::{run, sql_number, toise};
+use crate::support::process::{run, sql_number, toise, write_sales};
 
 const KILLS: usize = 10;
 
@@ -33,16 +33,7 @@ fn writes_files(incoming: &Path) -> bool {
 fn a_killed_import_leaves_the_old_table_or_the_new_one() {
     let outer = tempfile::tempdir().unwrap();
     let (data, files_folder) = (outer.path().join("data"), outer.path().join("files"));
-    let (csv_old, csv_new) = (files_folder.join("old"), files_folder.join("new"));
-    for (folder, seed) in [(&csv_old, "1"), (&csv_new, "2")] {
-        let output = folder.to_str().unwrap();
-        run(
-            &data,
-            &["synth", "--dvf", "4000", "--seed", seed, "--output", output],
-        );
-    }
-    let file = |folder: &Path| folder.join("dvf-synth.csv").to_str().unwrap().to_owned();
-    let (old, new) = (file(&csv_old), file(&csv_new));
+    let [old, new] = ["1", "2"].map(|seed| write_sales(&files_folder.join(seed), "4000", seed));
     run(&data, &["import", "dvf", &old]);
     let count = "select count(*) from dvf";
     let digest = "select cast(sum(octet_length(record)) as bigint) from dvf";

@@ -178,8 +178,7 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
     let key = new_key(&data, &[]);
     let plain = json!({"search": {"filterProperty": {}}});
     let words = json!({"search": {"filterProperty": {}, "keywords": ["cave"]}});
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(&data, &key);
     let (_, expected) = client.post("properties/search/count", &words).await;
     assert!(
         expected["data"]["count"].as_u64().unwrap() > 3,
@@ -199,8 +198,7 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
         let damaged = outer.join("damaged");
         copy_folder(&data, &damaged);
         damage.apply(&damaged.join(name));
-        let server = Server::start(&damaged, "serve");
-        let client = Client::new(&server, &key);
+        let (server, client) = Client::start(&damaged, &key);
         let asked = Instant::now();
         let (status, answer) = client.post("properties/search/count", &plain).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
@@ -241,8 +239,7 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
     let of_listings = json!({"search": {"filterProperty": {}}});
     let sales = json!({"size": 3});
     let of_sales = json!({"query": "select count(*) as sales from dvf"});
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(&data, &key);
     let (status, expected) = client.post("opendata/dvf/search", &sales).await;
     assert_eq!(status, 200, "{expected}");
     assert_eq!(server.terminate(), Some(0));
@@ -260,8 +257,7 @@ async fn a_server_starts_on_damaged_imported_tables_and_answers_again_once_they_
         copy_folder(&data, &damaged);
         damage.apply(&damaged.join(name));
         let is_of_sales = name.contains("_dvf");
-        let server = Server::start(&damaged, "serve");
-        let client = Client::new(&server, &key);
+        let (server, client) = Client::start(&damaged, &key);
         let (status, answer) = client.post("properties/search/count", &of_listings).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         let one = json!({"query": "select 1 as one"});

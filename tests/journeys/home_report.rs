@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::support::assertions::{assert_has, pick};
+use crate::support::assertions::{assert_has, pick, texts_of};
 use crate::support::homes::IN_PARIS;
 use crate::support::http_client;
 use crate::support::process::{Server, errors, new_key, run, try_run, write_file};
@@ -131,10 +131,7 @@ async fn a_home_is_reported_over_http_and_on_the_command_line() {
         layer["attributes"],
         json!({"nom": "Zone inondable", "niveau": 2})
     );
-    let sources = report["sources"].as_array().unwrap().iter();
-    let datasets: Vec<&str> = sources
-        .map(|one| one["dataset"].as_str().unwrap())
-        .collect();
+    let datasets = texts_of(&report["sources"], "dataset");
     assert_eq!(datasets, ["sales", "diagnostics", "addresses", "flood"]);
 
     // No diagnostic is at this address, but the register has the building there.

@@ -9,12 +9,10 @@ use flate2::write::GzEncoder;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::assertions::{assert_has, assert_refused, pick};
+use crate::support::assertions::{assert_has, assert_refused, pick, texts_of};
 use crate::support::cases::fails;
 use crate::support::client::Client;
-use crate::support::process::{
-    Server, errors, new_key, run, sql_number, toise, try_run, write_file,
-};
+use crate::support::process::{errors, new_key, run, sql_number, toise, try_run, write_file};
 
 /// A flat in Mende as a portal shows it.
 fn flat(portal: &str) -> Value {
@@ -47,8 +45,7 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let file = data.join("adverts.ndjson");
     std::fs::write(
         &file,
@@ -78,12 +75,7 @@ async fn a_running_server_returns_what_a_command_ingested_at_once() {
     let read = || async { client.get(&path).await["data"].take() };
     let property = read().await;
     // Both were first seen at the same instant, so either may come first.
-    let mut urls: Vec<&str> = property["adverts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|advert| advert["url"].as_str().unwrap())
-        .collect();
+    let mut urls = texts_of(&property["adverts"], "url");
     urls.sort_unstable();
     assert_eq!(
         urls,
@@ -420,7 +412,7 @@ fn a_bad_value_of_an_optional_field_is_left_out_and_the_advert_stays() {
     assert!(reason.starts_with("habitation.floor: must be "), "{reason}");
     assert_eq!(tally["examples"][0]["value"], "\"deuxième\"");
     let output = feed(folder.path(), &["ingest", "-"], b"{}\n");
-    assert!(!output.status.success() && errors(&output).contains("1 of 1 rows gave no advert"));
+    assert_refused(&output, "1 of 1 rows gave no advert");
 }
 
 #[tokio::test]
@@ -449,8 +441,7 @@ async fn the_pictures_of_a_portals_file_are_those_of_the_advert_over_http() {
         .as_str()
         .unwrap()
         .to_owned();
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (_server, client) = Client::start(data, &key);
     let answer = client.get(&format!("properties/{property}")).await;
     let images = answer["data"]["adverts"][0]["medias"]["images"]
         .as_array()

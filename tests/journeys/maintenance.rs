@@ -8,21 +8,14 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, try_run};
+use crate::support::process::{Server, errors, import_sales, new_key, run, sql_number, try_run};
 
 /// A lake whose sales form several sorted runs: smaller and smaller imports are not merged with the larger ones
 /// before them.
 fn several_runs(outer: &Path) -> std::path::PathBuf {
     let data = outer.join("data");
     for (seed, rows) in [("1", "3000"), ("2", "700"), ("3", "150")] {
-        let files = outer.join(seed);
-        let output = files.to_str().unwrap();
-        run(
-            &data,
-            &["synth", "--dvf", rows, "--seed", seed, "--output", output],
-        );
-        let csv = files.join("dvf-synth.csv");
-        run(&data, &["import", "dvf", csv.to_str().unwrap()]);
+        import_sales(&data, rows, seed);
     }
     data
 }
@@ -180,8 +173,7 @@ async fn a_damaged_record_keeps_no_other_from_being_found() {
     drop(store);
     let id = uuid::Uuid::try_parse(&id).unwrap().to_string();
 
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, key);
+    let (server, client) = Client::start(&data, key);
     let all =
         json!({"search": {"filterProperty": {}}, "size": 50, "sortBy": "PRICE", "orderBy": "ASC"});
     let (_, searched) = client.post("properties/search", all).await;
@@ -251,8 +243,7 @@ async fn a_flipped_bit_in_a_document_is_named_by_check_refused_by_reads_and_not_
     assert!(errors(&rebuilt).contains(&id), "{}", errors(&rebuilt));
     assert_eq!(sql_number(&data, COUNT), whole);
 
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(&data, &key);
     let read = client.request(Method::GET, &format!("adverts/{id}"));
     assert_eq!(read.send().await.unwrap().status(), 500);
     assert_eq!(server.terminate(), Some(0));

@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use serde_json::{Value, json};
 
-use crate::support::assertions::{assert_has, pick};
+use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::process::{errors, run, toise, try_run};
 
 /// Sales of Mende: eight flats of 50 m2 alone, two flats of one mutation, a flat with a house, a gift of a price.
@@ -137,7 +137,7 @@ fn sales_are_counted_once_and_small_samples_withheld() {
 
     let arguments = ["market", "--level", "iris", "--department", "99"];
     let refused = try_run(&data, &arguments);
-    assert!(!refused.status.success() && errors(&refused).contains("departments[0]"));
+    assert_refused(&refused, "departments[0]");
 }
 
 #[test]

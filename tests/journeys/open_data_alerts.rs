@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::assertions::pick;
 use crate::support::client::Client;
 use crate::support::draw::Draw;
-use crate::support::process::{Server, new_key, run, sql_number, toise, variable};
+use crate::support::process::{Server, new_key, run, sql_number, toise, variable, write_sales};
 use crate::support::receiver::{Act, Receiver};
 use crate::support::skip::skipped;
 
@@ -228,15 +228,7 @@ fn with_a_room_more(file: &Path) -> String {
 async fn an_edition_published_without_a_server_is_sent_once_however_often_the_server_is_killed() {
     let outer = tempfile::tempdir().unwrap();
     let data = outer.path().join("data");
-    let edition = |seed: &str| {
-        let folder = outer.path().join(seed);
-        let output = folder.to_str().unwrap();
-        run(
-            &data,
-            &["synth", "--dvf", "4000", "--seed", seed, "--output", output],
-        );
-        folder.join("dvf-synth.csv").to_str().unwrap().to_owned()
-    };
+    let edition = |seed: &str| write_sales(&outer.path().join(seed), "4000", seed);
     let (old, new) = (edition("1"), edition("2"));
     run(&data, &["import", "dvf", &old]);
     let receiver = Receiver::always(Act::Status(200)).await;

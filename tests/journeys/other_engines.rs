@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
-use crate::support::process::{Server, run, sql_number};
+use crate::support::process::{Server, run, sql_number, write_sales};
 use crate::support::skip::skipped;
 
 /// Runs a script of `tests/other_engines/`; `None` if its programs are not installed.
@@ -116,19 +116,7 @@ fn every_table_opens_by_its_folder_and_by_its_delta_log() {
 fn geopandas_opens_what_sql_writes_as_geodata() {
     let outer = tempfile::tempdir().unwrap();
     let (data, files) = (outer.path().join("data"), outer.path().join("files"));
-    let output = files.to_str().unwrap();
-    run(
-        &data,
-        &["synth", "--dvf", "500", "--seed", "1", "--output", output],
-    );
-    run(
-        &data,
-        &[
-            "import",
-            "dvf",
-            files.join("dvf-synth.csv").to_str().unwrap(),
-        ],
-    );
+    run(&data, &["import", "dvf", &write_sales(&files, "500", "1")]);
     let query = "select id, price_eur, transaction_date, property_type, is_sold_together, lon, lat from dvf";
     let written = ["rows.parquet", "rows.geojson", "rows.fgb"].map(|name| {
         let path = files.join(name).to_str().unwrap().to_owned();

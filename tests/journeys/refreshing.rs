@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::assertions::assert_has;
+use crate::support::assertions::{assert_has, texts_of};
 use crate::support::client::Client;
 use crate::support::http_client;
 use crate::support::process::{Server, errors, run, sql_number};
@@ -335,12 +335,7 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let message = operator.received()[1].json();
-    let tables: Vec<&str> = message["changes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|change| change["table"].as_str().unwrap())
-        .collect();
+    let tables = texts_of(&message["changes"], "table");
     assert_eq!(tables, ["ban", "dvf"], "{message}");
     assert_eq!(message["changes"][1]["added"], sales);
     let text = message["text"].as_str().unwrap();

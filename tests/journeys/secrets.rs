@@ -284,8 +284,7 @@ async fn the_log_of_acts_tells_a_keys_whole_life_at_the_command_line_and_over_ht
     run(&data, &["keys", "grant", id, "alerts.list"]);
     run(&data, &["keys", "restrict", id, "--expires", "2099-12-31"]);
     run(&data, &["keys", "rotate", id]);
-    let server = Server::start(&data, "serve");
-    let client = Client::new(&server, &operator);
+    let (server, client) = Client::start(&data, &operator);
     let path = format!("admin/keys/{id}");
     let ask = async |method: Method, body: Value| client.send(method, &path, body).await.0;
     assert_eq!(ask(Method::PATCH, json!({"rate": 9})).await, 200);

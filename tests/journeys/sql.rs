@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::assertions::assert_has;
+use crate::support::assertions::{assert_has, texts_of};
 use crate::support::process::{Server, errors, new_key, run, toise, write_file};
 use crate::support::skip::skipped;
 
@@ -206,12 +206,7 @@ fn a_server_answers_the_same_command_and_logs_it() {
     );
     assert_has(&errors(&refused), "line 2, column 1");
     let audit = run(data, &["sql", "--audit", "10"]);
-    let outcomes: Vec<&str> = audit
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|entry| entry["outcome"].as_str().unwrap())
-        .collect();
+    let outcomes = texts_of(&audit, "outcome");
     assert_eq!(outcomes, ["failed", "finished", "finished"]);
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::assertions::{assert_has, pick};
+use crate::support::assertions::{assert_has, assert_refused, pick};
 use crate::support::client::Client;
 use crate::support::files::json_lines;
 use crate::support::homes::{IN_PARIS, body};
@@ -44,11 +44,7 @@ async fn a_server_loads_a_model_as_soon_as_it_is_trained() {
         &["sql", "select estimate_price(2.38, 48.86, 'flat', 45)"],
     ] {
         let refused = try_run(data, arguments);
-        assert!(
-            !refused.status.success() && errors(&refused).contains("toise train"),
-            "{}",
-            errors(&refused)
-        );
+        assert_refused(&refused, "toise train");
     }
 
     let trained = run(data, &["train"]);
@@ -185,8 +181,7 @@ async fn a_class_without_sales_is_rejected_with_its_path() {
     import_flats(data);
     run(data, &["train"]);
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let ask = async |path: &str, body: Value| -> (u16, Value) {
         let path = format!("estimate/property/{path}");
         client.post(&path, body).await

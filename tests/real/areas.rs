@@ -1,13 +1,11 @@
 //! A quarter of Toulon, drawn by hand, over official sales: the same sales over HTTP, in SQL and by the crate `geo`.
 
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 
 use super::open_data::{folder, text};
 use crate::support::areas;
 use crate::support::client::Client;
-use crate::support::process::{Server, new_key, run};
+use crate::support::process::{new_key, run};
 
 /// The quarter Le Mourillon, without a block in its middle.
 fn mourillon() -> Value {
@@ -47,8 +45,7 @@ async fn a_quarter_has_the_same_sales_everywhere() {
     assert_eq!(run(data, &["sql", &query])[0]["sales"], expected);
 
     let key = new_key(data, &["--scopes", "search,analytics"]);
-    let server = Server::start_with(data, "serve", &[], Stdio::null());
-    let client = Client::new(&server, &key);
+    let (_server, client) = Client::start(data, &key);
     let filters = json!({"property_type": ["Appartement"], "area": area});
     let (status, found) = client
         .post("opendata/dvf/search", json!({"filters": filters}))

@@ -2,7 +2,6 @@
 //! same sales in filters, in SQL and by the crate `geo`.
 
 use std::io::Read;
-use std::process::Stdio;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use serde_json::{Value, json};
 use super::open_data::{folder, text};
 use crate::support::client::Client;
 use crate::support::layers::{self, Drawn};
-use crate::support::process::{Server, new_key, run};
+use crate::support::process::{new_key, run};
 
 #[test]
 fn every_sale_of_paris_is_in_the_quarter_that_its_import_found() {
@@ -67,8 +66,7 @@ async fn a_filter_on_a_layer_finds_the_sales_that_geo_finds() {
     assert!(rows.len() > 1_000, "{}", rows.len());
 
     let key = new_key(data, &["--scopes", "search"]);
-    let server = Server::start_with(data, "serve", &[], Stdio::null());
-    let client = Client::new(&server, &key);
+    let (_server, client) = Client::start(data, &key);
     for (layer, sql) in [
         (json!({"name": "quarters"}), "within(lon, lat, 'quarters')"),
         (

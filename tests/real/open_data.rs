@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, new_key, run, sql_number};
+use crate::support::process::{new_key, run, sql_number};
 use crate::support::skip::skipped;
 
 /// The folder of real rows, if there is one.
@@ -130,8 +130,7 @@ fn paris_medians_agree_with_published_ones(data: &Path, real: &Path) {
 
 async fn records_over_http(data: &Path) {
     let key = new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, &key);
+    let (server, client) = Client::start(data, &key);
     let ask = async |path: &str, body: Value| -> Value {
         let path = format!("opendata/{path}");
         client.ask(Method::POST, &path, body).await

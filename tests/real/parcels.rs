@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::open_data::{folder, text};
 use crate::support::assertions::pick;
 use crate::support::client::Client;
-use crate::support::process::{Server, new_key, run, sql_number};
+use crate::support::process::{new_key, run, sql_number};
 
 /// The rows of a compressed file, by name of column.
 fn source(file: &Path, delimiter: u8) -> Vec<BTreeMap<String, String>> {
@@ -97,8 +97,7 @@ async fn a_parcel_has_the_sales_and_diagnostics_of_the_sources() {
     let lozere = real.join("dpe/dpe48_lozere_v1names_5224.csv.gz");
     run(data, &["import", "dpe", text(&lozere), "--allow-partial"]);
     let key = &new_key(data, &[]);
-    let server = Server::start(data, "serve");
-    let client = Client::new(&server, key);
+    let (_server, client) = Client::start(data, key);
 
     let sold = mutations(&real);
     let parcel = fullest(&sold);

@@ -138,6 +138,12 @@ impl AlertFixture {
             .collect()
     }
 
+    /// Asserts the notifications of an alert.
+    #[track_caller]
+    pub fn assert_told(&self, address: AlertRef, expected: &[(String, FlxId)]) {
+        assert_eq!(self.notifications(address), expected);
+    }
+
     pub fn record(&self, listing: ListingKind, id: FlxId) -> Value {
         let record = match listing {
             ListingKind::Property => self.listings.property(id).unwrap(),

@@ -1,4 +1,4 @@
-//! Assertions that many tests make.
+//! Assertions that many tests make, and the values of answers that they look at.
 
 use std::process::Output;
 
@@ -28,4 +28,10 @@ pub fn assert_refused(output: &Output, message: &str) {
 /// Some fields of an object, as an array.
 pub fn pick<const N: usize>(object: &Value, fields: [&str; N]) -> Value {
     fields.map(|field| object[field].clone()).into()
+}
+
+/// The texts of a field of every item of an array.
+pub fn texts_of<'v>(items: &'v Value, field: &str) -> Vec<&'v str> {
+    let items = items.as_array().unwrap().iter();
+    items.map(|item| item[field].as_str().unwrap()).collect()
 }

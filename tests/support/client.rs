@@ -1,6 +1,7 @@
 //! A client of a running server.
 
 use std::borrow::Borrow;
+use std::path::Path;
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -23,6 +24,13 @@ impl Client {
             address: server.address.clone(),
             key: key.to_owned(),
         }
+    }
+
+    /// A server of a data folder, and a client of it.
+    pub fn start(data: &Path, key: &str) -> (Server, Self) {
+        let server = Server::start(data, "serve");
+        let client = Self::new(&server, key);
+        (server, client)
     }
 
     /// A request with its key. The path is below `/v2/protected/`.

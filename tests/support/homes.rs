@@ -1,7 +1,9 @@
 //! Homes to value, as request bodies and as rows of a portfolio.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex, Weak};
 
+use chrono::NaiveDate;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use toise::base::clock::Clock;
@@ -28,28 +30,37 @@ static SHARED: Mutex<Weak<TempDir>> = Mutex::new(Weak::new());
 /// A read-only data folder with synthetic sales and a model trained on them.
 pub fn trained() -> Arc<TempDir> {
     let mut shared = SHARED.lock().unwrap();
-    let folder = shared.upgrade().unwrap_or_else(|| Arc::new(train()));
+    let folder = shared.upgrade().unwrap_or_else(|| {
+        let folder = lake_of(SALES, 1);
+        train(folder.path(), None, folder.path());
+        Arc::new(folder)
+    });
     *shared = Arc::downgrade(&folder);
     folder
 }
 
-fn train() -> TempDir {
+/// A data folder with invented sales.
+pub fn lake_of(sales: u64, seed: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let request = SynthRequest {
         dataset: Dataset::Dvf,
-        items: SALES,
-        seed: 1,
+        items: sales,
+        seed,
         full_width: false,
     };
     generate_into_lake(folder.path(), request, Progress::silent()).unwrap();
+    folder
+}
+
+/// Trains a model on the sales of a data folder until a day, all of them without one, and saves it in a folder.
+pub fn train(lake: &Path, until: Option<NaiveDate>, folder: &Path) {
     let common = Common {
-        data: folder.path().to_owned(),
+        data: lake.to_owned(),
         config: None,
         json: true,
     };
-    let (model, _) = train_lake(&common, None, &Clock::system()).unwrap();
-    model.save(&folder.path().join(store::FOLDER)).unwrap();
-    folder
+    let (model, _) = train_lake(&common, until, &Clock::system()).unwrap();
+    model.save(&folder.join(store::FOLDER)).unwrap();
 }
 
 /// A body with the required fields.

@@ -51,16 +51,21 @@ pub fn write_file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Strin
     path.to_str().unwrap().to_owned()
 }
 
-/// Imports invented sales.
-pub fn import_sales(data: &Path, sales: &str, seed: &str) {
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().to_str().unwrap();
+/// Writes invented sales into a folder and returns the path of the file.
+pub fn write_sales(folder: &Path, sales: &str, seed: &str) -> String {
+    let output = folder.to_str().unwrap();
     run(
-        data,
+        folder,
         &["synth", "--dvf", sales, "--seed", seed, "--output", output],
     );
-    let file = files.path().join("dvf-synth.csv");
-    run(data, &["import", "dvf", file.to_str().unwrap()]);
+    format!("{output}/dvf-synth.csv")
+}
+
+/// Imports invented sales and returns the report.
+pub fn import_sales(data: &Path, sales: &str, seed: &str) -> Value {
+    let files = tempfile::tempdir().unwrap();
+    let file = write_sales(files.path(), sales, seed);
+    run(data, &["import", "dvf", &file])
 }
 
 /// Creates a key with some options of `keys create`.

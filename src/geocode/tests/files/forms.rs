@@ -1,5 +1,6 @@
 //! Tests with files as people send them: encodings, delimiters, quoted line breaks, broken rows, repeated queries.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -54,6 +55,17 @@ fn a_body_is_read_and_its_nulls_are_absent_fields() {
     for (body, message) in cases {
         let refused = FileRequest::parse(&body).unwrap_err().to_string();
         assert!(refused.starts_with(message), "{refused}");
+    }
+}
+
+/// Returns the job that writes the results of a file to another.
+fn job<'a>(input: &'a Path, output: &'a Path, request: &'a FileRequest) -> FileJob<'a> {
+    FileJob {
+        input,
+        output,
+        request,
+        formulas: Formulas::Kept,
+        progress: &|_| {},
     }
 }
 
@@ -238,14 +250,8 @@ fn formulas_are_escaped_on_demand_and_other_rows_keep_their_bytes() {
     std::fs::write(&input, file).unwrap();
     let wanted = request(&["town"]);
     let geocoded = |formulas| {
-        let job = FileJob {
-            input: &input,
-            output: &output,
-            request: &wanted,
-            formulas,
-            progress: &|_| {},
-        };
-        run(&job, &communes()).unwrap();
+        let job = job(&input, &output, &wanted);
+        run(&FileJob { formulas, ..job }, &communes()).unwrap();
         std::fs::read_to_string(&output).unwrap()
     };
     let rest = [
@@ -290,13 +296,7 @@ fn ndjson_and_parquet_keep_what_they_hold() {
     );
     std::fs::write(&input, "{\"town\": \"Mende\", \"n\": 1.50}\nnonsense\n{}\n").unwrap();
     let wanted = request(&["town"]);
-    let job = FileJob {
-        input: &input,
-        output: &output,
-        request: &wanted,
-        formulas: Formulas::Kept,
-        progress: &|_| {},
-    };
+    let job = job(&input, &output, &wanted);
     let report = run(&job, &communes()).unwrap();
     assert_eq!(
         (report.rows, report.counts.ok, report.counts.error),
@@ -346,13 +346,7 @@ fn rows_in_error_are_named_by_their_line() {
     let read = |name: &str, text: &str, wanted: FileRequest| {
         let input = folder.path().join(name);
         std::fs::write(&input, text).unwrap();
-        let job = FileJob {
-            input: &input,
-            output: &output,
-            request: &wanted,
-            formulas: Formulas::Kept,
-            progress: &|_| {},
-        };
+        let job = job(&input, &output, &wanted);
         let report = run(&job, &communes()).unwrap();
         let mut reasons = report.files[0].reading.left_out.0.iter();
         let (reason, found) = reasons.next().unwrap();
@@ -434,14 +428,8 @@ fn an_output_whose_extension_names_another_format_is_refused() {
         let input = folder.path().join(input);
         std::fs::write(&input, text).unwrap();
         let geocoded = |output: &str| {
-            let job = FileJob {
-                input: &input,
-                output: &folder.path().join(output),
-                request: &wanted,
-                formulas: Formulas::Kept,
-                progress: &|_| {},
-            };
-            run(&job, &communes()).map_err(|error| error.to_string())
+            let output = folder.path().join(output);
+            run(&job(&input, &output, &wanted), &communes()).map_err(|error| error.to_string())
         };
         for other in others {
             let refused = geocoded(other).unwrap_err();
@@ -483,13 +471,7 @@ fn parquet_keeps_its_columns() {
         result_columns: vec!["latitude".into(), "result_label".into()],
         ..request(&["town"])
     };
-    let job = FileJob {
-        input: &input,
-        output: &output,
-        request: &wanted,
-        formulas: Formulas::Kept,
-        progress: &|_| {},
-    };
+    let job = job(&input, &output, &wanted);
     run(&job, &communes()).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&output).unwrap()).unwrap();
     let found = reader.build().unwrap().next().unwrap().unwrap();
