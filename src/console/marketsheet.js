@@ -51,7 +51,7 @@ function yearChange({ times, values }) {
 /** The share of diagnostics of a place in the classes F and G, percent; nothing without diagnostics, or without the scope. */
 async function poorShareOf(code, signal) {
   if (!may("search")) return undefined;
-  const place = code.length < COMMUNE_CHARS ? { code_departement_ban: [code] } : { code_insee_ban: [code] };
+  const place = code.length < COMMUNE_CHARS ? { code_departement_ban: code } : { code_insee_ban: code };
   const count = async (filters) => (await call("POST", "/v2/protected/opendata/dpe/search", { filters: { ...place, ...filters }, size: 1 }, { signal, isQuiet: true })).total;
   const [all, poor] = await Promise.all([count({}), count({ etiquette_dpe: ["F", "G"] })]);
   return all > 0 ? (100 * poor) / all : undefined;

@@ -185,7 +185,7 @@ export const WORDS = {
   operations: ["Operations", "Exploitation"],
   pairs: ["Pairs", "Doublons"],
   query: ["SQL", "SQL"],
-  usage: ["Usage", "Consommation"],
+  usage: ["Usage", "Usage"],
   search: ["Search", "Rechercher"],
   screens: ["Screens", "Écrans"],
   places: ["Places", "Lieux"],

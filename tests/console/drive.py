@@ -398,7 +398,6 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.get_by_role("option", name="Mende").first.click()
     market = page.get_by_role("region", name="Mende")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
-    expect(market).to_contain_text("Diagnostics F and G", timeout=WAIT_MS)
     look(page, "market", faults)
     # It is in the address: it opens again when the page is reloaded, and the browser goes back to what was before.
     expect(page).to_have_url(re.compile("place=48095"))
@@ -543,13 +542,15 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.unroute_all(behavior="wait")
 
     # Single diagnostics are coloured by their class, and the legend says so.
-    spot = "select lat, lon from dpe where lat is not null and etiquette_dpe is not null limit 1"
+    spot = "select lat, lon, code_insee_ban as code from dpe where lat is not null and etiquette_dpe is not null limit 1"
     spot = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": spot})["data"][0]
     page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=16")
     legend = page.locator("figure.legend figcaption")
     expect(legend).to_have_text("Energy class", timeout=WAIT_MS)
     page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=9")
     expect(legend).to_have_text("Share of classes F and G", timeout=WAIT_MS)
+    page.goto(f"{address}/console/#/map?place={spot['code']}")
+    expect(results).to_contain_text("Diagnostics F and G", timeout=WAIT_MS)
     # What has a name comes first of a diagnostic's many fields.
     page.goto(f"{address}/console/#/map?dataset=dpe")
     cards.first.get_by_role("button").press("Enter")
