@@ -24,6 +24,10 @@ const BURST_S: u64 = 2;
 const QUEUE_LINES_MAX: usize = 8_192;
 /// Maximum wait for lines to be written when the process ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Lines are written together up to this many bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+/// Pause in which lines gather. Waking the thread for each line would cost as much as the line.
+const GATHERING: Duration = Duration::from_millis(5);
 /// Interval between lines that report how many were left out.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -161,19 +165,36 @@ fn write_all(
 ) {
     let mut reported = 0;
     let mut reported_at = Instant::now();
+    let mut text = Vec::new();
     loop {
-        match waiting.recv_timeout(REPORT_INTERVAL) {
-            Ok(Message::Line(line)) => {
-                if to.write_all(&line).is_err() {
-                    left_out.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-            Ok(Message::Flush(done)) => {
-                let _ = to.flush();
-                let _ = done.try_send(());
-            }
-            Err(RecvTimeoutError::Timeout) => {}
+        let first = match waiting.recv_timeout(REPORT_INTERVAL) {
+            Ok(first) => Some(first),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
+        };
+        let mut lines = 0;
+        let mut flushed = None;
+        text.clear();
+        for message in first.into_iter().chain(waiting.try_iter()) {
+            match message {
+                Message::Line(line) => {
+                    text.extend(line);
+                    lines += 1;
+                }
+                Message::Flush(done) => flushed = Some(done),
+            }
+            if flushed.is_some() || text.len() >= TEXT_BYTES_MAX {
+                break;
+            }
+        }
+        if lines > 0 && to.write_all(&text).is_err() {
+            left_out.fetch_add(lines, Ordering::Relaxed);
+        }
+        if let Some(done) = flushed {
+            let _ = to.flush();
+            let _ = done.try_send(());
+        } else if lines > 0 {
+            std::thread::sleep(GATHERING);
         }
         let now = left_out.load(Ordering::Relaxed);
         if now > reported && reported_at.elapsed() >= REPORT_INTERVAL {
