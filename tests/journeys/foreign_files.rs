@@ -189,7 +189,7 @@ fn every_command_reports_what_it_understood_in_the_same_way() {
     );
     let printed = Command::new(executable())
         .args([
-            "match", "dvf", "--input", homes, "--output", output, "--data",
+            "match", "dvf", "--input", &homes, "--output", output, "--data",
         ])
         .arg(&data)
         .output()

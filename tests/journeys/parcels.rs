@@ -102,7 +102,7 @@ async fn a_parcel_and_a_building_are_found_and_have_a_history() {
     let report = run(data, &["ingest", &adverts]);
     assert_eq!(report["created"], 2, "{report}");
     let key = &new_key(data, &[]);
-    let (server, client) = Client::start(data, key);
+    let (_server, client) = Client::start(data, key);
     let get = async |path: &str| {
         let answer = client.request(Method::GET, path).send().await.unwrap();
         let status = answer.status().as_u16();
