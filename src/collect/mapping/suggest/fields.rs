@@ -604,7 +604,13 @@ impl Sampled<'_> {
             columns.map(move |column| (*meaning, column))
         });
         for (meaning, column) in columns {
-            if covered(&drafts, self.rows) >= DISTINCT_MIN {
+            // A column with codes for the rarer classes leaves these to the title: `appartement`, `4`.
+            let enough = if field == CLASS && meaning == TITLE {
+                1.0
+            } else {
+                DISTINCT_MIN
+            };
+            if covered(&drafts, self.rows) >= enough {
                 break;
             }
             let mut draft = Draft::new(field).from(&[&column.path]).with("as", "words");

@@ -959,3 +959,15 @@ fn a_place_that_is_the_name_of_a_town_alone_gives_the_town() {
     assert_eq!(json!(cities), json!(["Toulon", "Mende"]), "{text}");
     assert!(!text.contains("MISSING location"), "{text}");
 }
+
+#[test]
+fn codes_of_rare_classes_are_left_to_the_title() {
+    let rows =
+        (0..40).map(|row| format!("A{row};appartement;Appartement 3 pièces;1{row:02} 000;69003"));
+    let mut lines = vec!["Réf;type;titre;prix;cp".to_owned()];
+    lines.extend(rows);
+    lines.push("A40;4;Parking, box fermé;30 000;69003".into());
+    let (read, text) = suggested("agence", &lines.join("\n"));
+    assert_eq!(read[0]["type"], "CLASS_FLAT", "{text}");
+    assert_eq!(read[40]["type"], "CLASS_PARKING", "{text}");
+}
