@@ -402,7 +402,12 @@ impl Sampled<'_> {
         {
             draft = draft.with("decimal", sign);
         }
-        let mut draft = draft.tried(self.rows, column.filled, worth);
+        let filled = if [ENERGY_CLASS, CLIMATE_CLASS].contains(&field) {
+            draft.answered(self.rows)
+        } else {
+            column.filled
+        };
+        let mut draft = draft.tried(self.rows, filled, worth);
         if unit == NamedUnit::Other {
             draft.confidence = 0.0;
             draft.reason =

@@ -971,3 +971,14 @@ fn codes_of_rare_classes_are_left_to_the_title() {
     assert_eq!(read[0]["type"], "CLASS_FLAT", "{text}");
     assert_eq!(read[40]["type"], "CLASS_PARKING", "{text}");
 }
+
+#[test]
+fn cells_without_a_class_do_not_make_a_column_of_energy_classes_unsure() {
+    let (read, text) = climates("energy;gesGrade", &["N;V", "D;A", "V;N", "VI;NS", "C;B"]);
+    let expected = json!({
+        "epcEnergy": "ENERGY_CLASSIFICATION_D",
+        "epcClimate": "GREENHOUSE_CLASSIFICATION_A",
+    });
+    assert_eq!(read[1], expected, "{text}");
+    assert_eq!(read[0], Value::Null, "{text}");
+}
