@@ -46,6 +46,8 @@ const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\
 pub(super) const FLAT: &str = "CLASS_FLAT";
 /// The class of houses.
 const HOUSE: &str = "CLASS_HOUSE";
+/// The class of land.
+const PLOT: &str = "CLASS_LAND";
 /// Offers that rows may have without saying so.
 const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
 /// Pattern of the words next to the price of a life annuity.
@@ -188,8 +190,9 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
     file.check_total_floors(&mut drafts);
     let storeys = file.storeys_in_texts(&drafts);
     drafts.extend(storeys);
+    let land = file.area_of_land(&drafts);
     let plot = file.second_area(&drafts);
-    drafts.extend(plot);
+    drafts.extend(land.into_iter().chain(plot));
     let price = drafts.iter().position(|draft| draft.field == PRICE);
     let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
     let prices = price.map(|at| drafts[at].clone());
@@ -415,6 +418,32 @@ impl Sampled<'_> {
                     .into();
         }
         draft
+    }
+
+    /// Drafts the area of adverts of land from the column of surfaces, if no column has plots.
+    fn area_of_land(&self, drafts: &[Draft]) -> Option<Draft> {
+        if is_sure(drafts, LAND) {
+            return None;
+        }
+        let mut surfaces = drafts.iter().filter(|draft| draft.field == SURFACE);
+        let surface = surfaces.find(|draft| draft.is_sure())?;
+        let columns = self.of(SURFACE);
+        let column = columns
+            .into_iter()
+            .find(|column| surface.columns == [column.path.as_str()])?;
+        let sure = drafts.iter();
+        let sure = sure.filter(|draft| draft.field == CLASS && draft.is_sure());
+        let classes = first_values(&sure.cloned().collect::<Vec<_>>(), self.rows);
+        let mut draft = self.of_column(LAND, None, column, 1.0);
+        let areas = classes.into_iter().zip(draft.values(self.rows));
+        let land = Some(json!(PLOT));
+        draft.read = areas
+            .filter(|(class, area)| *class == land && area.is_some())
+            .count();
+        draft.filled = draft.read;
+        draft.confidence = surface.confidence;
+        let draft = draft.because("For land: the surface is that of the plot.");
+        (draft.read > 0).then(|| draft.with("when", &format!("type={PLOT}")))
     }
 
     /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.

@@ -674,6 +674,28 @@ fn the_second_area_of_a_cell_is_the_plot_of_a_house() {
 }
 
 #[test]
+fn the_surface_of_land_is_its_plot_if_no_column_has_plots() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;cp
+         A1;Maison;320 000;86;83000
+         A2;Terrain;130 000;450;83000
+         A3;Appartement;170 000;40;83000",
+    );
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([null, 450.0, null]), "{text}");
+    assert!(!text.contains("Not sure"), "{text}");
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;Terrain;cp
+         A1;Maison;320 000;86;500;83000
+         A2;Terrain;130 000;;450;83000",
+    );
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([500.0, 450.0]), "{text}");
+}
+
+#[test]
 fn the_town_keeps_its_arrondissement_and_loses_codes_and_punctuation() {
     let cities = |cells: &[&str]| {
         let mut lines = vec!["Réf;Type;Prix;ville".to_owned()];
