@@ -55,6 +55,8 @@ const ANNUITY: &str = r"(?i)\b(?:bouquet|rente|viager)\b";
 /// The meaning of [`ANNUITY`].
 const ANNUITIES: &str = "map = { \"bouquet\" = \"OFFER_LIFE_ANNUITY_SALE\", \"rente\" = \
 \"OFFER_LIFE_ANNUITY_SALE\", \"viager\" = \"OFFER_LIFE_ANNUITY_SALE\" }";
+/// Pattern of the word for a life annuity in a title.
+const ANNUITY_IN_TITLE: &str = r"(?i)\bviager\b";
 /// Codes of transactions: the whole cell is one of them.
 const OFFER_CODES: &str = "^[VL]$";
 /// The meaning of [`OFFER_CODES`].
@@ -678,6 +680,17 @@ impl Sampled<'_> {
             let annuities = Draft::new(OFFER).from(&[column]);
             let annuities = annuities
                 .with("pattern", ANNUITY)
+                .with_line(ANNUITIES)
+                .tried(self.rows, 0, 1.0);
+            if annuities.read > 0 {
+                drafts.insert(0, annuities);
+            }
+        }
+        // Portals list life annuities among the sales, so the address and the column of offers do not show them.
+        for column in self.of(TITLE) {
+            let annuities = Draft::new(OFFER)
+                .from(&[&column.path])
+                .with("pattern", ANNUITY_IN_TITLE)
                 .with_line(ANNUITIES)
                 .tried(self.rows, 0, 1.0);
             if annuities.read > 0 {

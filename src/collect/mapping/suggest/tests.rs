@@ -505,6 +505,20 @@ fn a_bouquet_makes_an_advert_a_life_annuity() {
 }
 
 #[test]
+fn a_title_may_make_a_sale_a_life_annuity() {
+    let (read, text) = suggested(
+        "agence",
+        "url;titre;type;transaction;prix;cp
+         https://p.example/ventes/1;Appartement en Viager 3 pièces;Appartement;Vente;50 800;13008
+         https://p.example/ventes/2;Appartement 3 pièces;Appartement;Vente;250 000;13008
+         https://p.example/ventes/3;Maison 5 pièces;Maison;Vente;450 000;13008",
+    );
+    let offers = json!(all(&read, "/offer/type"));
+    let expected = json!(["OFFER_LIFE_ANNUITY_SALE", "OFFER_BUY", "OFFER_BUY"]);
+    assert_eq!(offers, expected, "{text}");
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let (read, _) = suggested(
         "chateaux",
