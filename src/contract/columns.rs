@@ -98,10 +98,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("habitation.climate.epcEnergy", "dpe classe_energie classe_dpe dpe_classe lettre_dpe etiquette_dpe epc epc_energy energy_class \
         energy_rate energy_rating energy_label classe_energetique cat_energie categorie_energie dpe_classe_active dpe_letter \
         dpe_lettre dpe_etiquette_conso etiquette_conso dpe_etiquette_energie etiquette_energie \
-        label_eco label_energie etiquette_eco"),
+        label_eco label_energie etiquette_eco energy energy_grade"),
     ("habitation.climate.epcClimate", "ges classe_ges ges_classe lettre_ges etiquette_ges gaz_effet_serre epc_climate climate_class \
         greenhouse_rate ghg_class ghg ges_lit ges_classe_active ges_letter ges_lettre \
-        dpe_etiquette_ges"),
+        dpe_etiquette_ges ges_grade"),
     ("habitation.climate.epcEnergyScore", "consommation_energie dpe_valeur valeur_dpe energy_value energy_consumption epc_energy_score \
         dpe_valeur_conso valeur_conso kwh_m2_an kwhep_m2_an"),
     ("habitation.climate.epcClimateScore", "emission_ges ges_valeur valeur_ges ghg_value ghg_emission epc_climate_score dpe_valeur_ges kgco2_m2_an \

@@ -10,8 +10,8 @@ pub const NO: [&str; 10] = [
 pub const ENERGY_CLASSES: [&str; 7] = ["A", "B", "C", "D", "E", "F", "G"];
 /// Reason for leaving out a cell of a diagnostic without a class; see [`energy_class`].
 pub const WITHOUT_ENERGY_CLASS: &str = "diagnostic without a class";
-/// The word in place of a diagnostic's class if it has none, in lower case.
-const NO_ENERGY_CLASS: &str = "vierge";
+/// Words in place of a diagnostic's class if it has none, in lower case: `vierge` and `non soumis`, also as codes.
+const NO_ENERGY_CLASS: [&str; 4] = ["vierge", "vi", "non soumis", "ns"];
 /// Beginnings of the ground floor, in lower case.
 const GROUND: [&str; 5] = ["rdc", "rez", "ground", "r.d.c", "rch"];
 /// Ends of an ordinal number, and words after a storey, in lower case.
@@ -294,7 +294,10 @@ pub fn home_class(cell: &str) -> Option<HomeClass> {
 /// diagnostic without a class: `Vierge`, or a letter that no class has, such as `N`. `None` for any other cell.
 pub fn energy_class(cell: &str) -> Option<&'static str> {
     let cell = cell.trim();
-    if cell.eq_ignore_ascii_case(NO_ENERGY_CLASS) {
+    if NO_ENERGY_CLASS
+        .iter()
+        .any(|word| cell.eq_ignore_ascii_case(word))
+    {
         return Some("");
     }
     let (letter, score) = cell.split_at_checked(1)?;
@@ -320,7 +323,7 @@ mod tests {
         for cell in ["D", " d ", "D (180)", "d(180 kWh/m²)"] {
             assert_eq!(energy_class(cell), Some("D"), "{cell}");
         }
-        for cell in ["Vierge", "H", "N", "z", "N (0)"] {
+        for cell in ["Vierge", "VI", "NS", "H", "N", "z", "N (0)"] {
             assert_eq!(energy_class(cell), Some(""), "{cell}");
         }
         for cell in ["", "1", "HH", "D ou E", "D/E", "DPE", "(180)", "é"] {

@@ -16,7 +16,7 @@ use toise_input::number::FileDecimals;
 use toise_input::words;
 
 /// Markers for missing values in exports of programs, besides those of `toise_input::missing`.
-const EMPTY: [&str; 2] = ["", "undefined"];
+const EMPTY: [&str; 3] = ["", "undefined", "[]"];
 /// Fields of codes with five digits.
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
 /// Meanings of columns that may hold classes and nothing else; `Nature` may also be the offer.

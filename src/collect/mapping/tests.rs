@@ -213,6 +213,9 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
     let found = read(&json!("1.jpg"));
     assert_eq!(found.advert.get("medias"), None);
     assert_eq!(found.left_out[0].path, "medias.images");
+    let found = read(&json!("[]"));
+    assert_eq!(found.advert.get("medias"), None);
+    assert_eq!(found.left_out, [], "a list without items, as a text");
     // Elements of XML, without attributes and with them.
     let elements = [("url", "link"), ("medias.images", "photos.photo[*]")];
     let mapping = Mapping::of_columns(elements).unwrap();

@@ -380,7 +380,8 @@ impl ValueRule {
     }
 
     /// Returns whether a value that gave no result says nothing about the field, and is therefore no error: the pattern
-    /// does not match, the words do not mention the field, or the second of two areas is no plot.
+    /// does not match, the words do not mention the field, the diagnostic has no class, or the second of two areas is no
+    /// plot.
     pub(crate) fn may_be_silent(&self, value: &Value) -> bool {
         let is_found = match (&self.pattern, value) {
             (Some(pattern), Value::String(text)) => pattern.is_match(text),
@@ -398,7 +399,12 @@ impl ValueRule {
             && value
                 .as_str()
                 .is_some_and(|text| quantity::two_areas(text, self.lone).is_some());
-        asks || !is_found || has_no_plot
+        let is_class = matches!(
+            self.reading,
+            ValueFormat::EnergyClass | ValueFormat::ClimateClass
+        );
+        let has_no_class = is_class && value.as_str().and_then(words::energy_class) == Some("");
+        asks || !is_found || has_no_plot || has_no_class
     }
 
     fn read_items(&self, items: &[Value]) -> Option<Value> {

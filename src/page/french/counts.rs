@@ -41,7 +41,7 @@ pub(super) fn is_any(token: Option<&Token>, words: &[&str]) -> bool {
 }
 
 /// Returns a number in digits or words.
-fn count(token: &Token) -> Option<u32> {
+pub(super) fn count(token: &Token) -> Option<u32> {
     let spelt = || {
         NUMBERS
             .iter()

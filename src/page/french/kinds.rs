@@ -1,6 +1,6 @@
 //! Reads the kind of listing in French text: class, sale or rental, amenities.
 
-use super::counts::is_any;
+use super::counts::{count, is_any, only_floor};
 use super::tokens::Token;
 use toise_input::words::{
     AssetClass, BAR, CLASS_PHRASES, DWELLING_WORDS, LEADING_CLASS_WORDS, OTHER_CLASS_WORDS,
@@ -50,6 +50,25 @@ const NEARNESS: [&str; 12] = [
     "min", "mn",
 ];
 
+/// Words for streets. A dwelling after one is part of the name: `rue du Château`, `rue Villa Duthy`.
+const STREETS: [&str; 7] = ["rue", "avenue", "av", "boulevard", "bd", "square", "quai"];
+/// Words that may be between a street and its name.
+const ARTICLES: [&str; 9] = ["de", "du", "des", "d", "D", "la", "le", "l", "L"];
+/// Words after a dwelling that make it the name of a town or a station: `Maisons-Alfort`, `Château Rouge`.
+const NAMES: [(&str, &[&str]); 2] = [
+    ("maisons", &["alfort", "laffitte", "lafitte"]),
+    (
+        "chateau",
+        &["thierry", "gontier", "chinon", "landon", "rouge", "eau"],
+    ),
+];
+/// Words after `local` that make it a part of the building: `local à vélos`.
+const COMMON_ROOMS: [&str; 6] = [
+    "velo", "velos", "poussette", "poussettes", "poubelles", "technique",
+];
+/// Lowest storey that a text about a whole building does not name alone.
+const STOREY_OF_A_FLAT_MIN: u32 = 2;
+
 /// Verbs that join who offers a home to it: `L'agence vous propose`.
 const PRESENTING: [&str; 6] = [
     "propose", "proposent", "invite", "invitent", "presente", "presentent",
@@ -92,7 +111,23 @@ const DENIAL_REACH: usize = 6;
 
 /// Returns the class of dwelling that a text names. The words are safe to read in texts in any language.
 pub fn dwelling(tokens: &[Token]) -> Option<&'static str> {
-    tokens.iter().find_map(dwelling_class)
+    first_dwelling(tokens).and_then(|place| dwelling_class(&tokens[place]))
+}
+
+/// Returns the place of the first dwelling that is not part of the name of a street, town or station.
+fn first_dwelling(tokens: &[Token]) -> Option<usize> {
+    (0..tokens.len())
+        .find(|place| dwelling_class(&tokens[*place]).is_some() && !is_name(tokens, *place))
+}
+
+/// Returns whether a dwelling at a place is part of the name of a street, town or station.
+fn is_name(tokens: &[Token], place: usize) -> bool {
+    let is_link =
+        |token: &&Token| token.is_any(&ARTICLES) || matches!(token, Token::Sign('\'' | '’' | '-'));
+    let before = tokens[..place].iter().rev().find(|token| !is_link(token));
+    let after = tokens[place + 1..].iter().find(|token| !is_link(token));
+    let mut names = NAMES.iter().filter(|(word, _)| tokens[place].is(word));
+    is_any(before, &STREETS) || names.any(|(_, names)| is_any(after, names))
 }
 
 /// Returns the class of dwelling that a word names.
@@ -108,30 +143,55 @@ fn dwelling_class(token: &Token) -> Option<&'static str> {
 /// 2. else that of a dwelling, regardless of the order: `Garage et appartement`;
 /// 3. else the first of a room count and another class: `T3 avec garage` is a flat, `Garage près du T3` is not.
 ///
-/// `3 pièces avec garage` is a flat or a house, so it names no class.
+/// `3 pièces avec garage` is a flat or a house, so it names no class without a lift. `Immeuble récent, 3e étage` says
+/// where a flat or an office is, so it names none either.
 pub fn class(tokens: &[Token]) -> Option<&'static str> {
     let presented = presented(tokens);
     let of_presented = leading_class(presented).or_else(|| dwelling(presented));
-    of_presented
+    let class = of_presented
         .or_else(|| leading_class(tokens))
         .or_else(|| dwelling(tokens))
-        .or_else(|| {
-            tokens.iter().enumerate().find_map(|(place, token)| {
-                let word = token.word()?;
-                if is_room_count(word) {
-                    return Some(Some(AssetClass::Flat.as_str()));
-                }
-                let counts = place.checked_sub(1).map(|before| &tokens[before]);
-                if token.is_any(&["pieces", "piece"]) && counts?.whole().is_some() {
-                    return Some(None);
-                }
-                let words = OTHER_CLASS_WORDS.iter();
-                let mut known = words.filter(|(name, _)| *name == word);
-                let class = phrase_class(&tokens[place..])
-                    .or_else(|| known.next().map(|(_, class)| class.as_str()));
-                class.filter(|_| !is_inside(&tokens[..place])).map(Some)
-            })?
-        })
+        .or_else(|| class_without_dwelling(tokens))?;
+    let is_on_storey = || only_floor(tokens).is_some_and(|floor| floor >= STOREY_OF_A_FLAT_MIN);
+    (class != AssetClass::Building.as_str() || !is_on_storey()).then_some(class)
+}
+
+/// Returns the class that the first of a room count and another class names.
+fn class_without_dwelling(tokens: &[Token]) -> Option<&'static str> {
+    tokens.iter().enumerate().find_map(|(place, token)| {
+        let word = token.word()?;
+        if is_room_count(word) {
+            return Some(Some(AssetClass::Flat.as_str()));
+        }
+        let counts = place.checked_sub(1).map(|before| &tokens[before]);
+        if token.is_any(&["pieces", "piece"]) && count(counts?).is_some() {
+            let has_lift = tokens.iter().any(|token| token.is("ascenseur"));
+            let has_offices = tokens.iter().any(|token| token.is("bureaux"));
+            return Some((has_lift && !has_offices).then(|| AssetClass::Flat.as_str()));
+        }
+        let words = OTHER_CLASS_WORDS.iter();
+        let mut known = words.filter(|(name, _)| *name == word);
+        let class = phrase_class(&tokens[place..])
+            .or_else(|| known.next().map(|(_, class)| class.as_str()));
+        class
+            .filter(|_| !is_inside(&tokens[..place]) && !is_aside(tokens, place))
+            .map(Some)
+    })?
+}
+
+/// Returns whether a class at a place is about the surroundings or a part of the building: `commerce à proximité`,
+/// `local à vélos`.
+fn is_aside(tokens: &[Token], place: usize) -> bool {
+    let after = tokens[place + 1..].iter().take(2);
+    let before = tokens[..place].iter().rev().take(2);
+    if tokens[place].is("local") {
+        after.clone().any(|token| token.is_any(&COMMON_ROOMS))
+    } else {
+        tokens[place].is("commerce")
+            && before
+                .chain(after)
+                .any(|token| token.is_any(&NEARNESS) || token.is_any(&["bourse", "centre"]))
+    }
 }
 
 /// Returns the text after the name of who offers a home: `La Maison Dupont vous propose`. Empty if none does, as in
@@ -203,13 +263,12 @@ fn leading_class(tokens: &[Token]) -> Option<&'static str> {
     let leading = LEADING_CLASS_WORDS.iter().filter(|_| is_beginning);
     let mut words = OTHER_CLASS_WORDS.iter().chain(leading);
     let (_, class) = words.find(|(name, _)| *name == first)?;
-    let is_dwelling = |token: &Token| dwelling_class(token).is_some();
     let is_between = |token: &&Token| match token {
         Token::Number(..) | Token::Sign('\'' | '’' | '-') => true,
         Token::Word(word) => BETWEEN.contains(&word.as_str()),
         _ => false,
     };
-    let Some(dwelling) = tokens.iter().position(is_dwelling) else {
+    let Some(dwelling) = first_dwelling(tokens) else {
         return Some(class.as_str());
     };
     let mut before = tokens[..dwelling].iter().rev().skip_while(is_between);
@@ -383,6 +442,24 @@ mod tests {
             "CLASS_PARKING | Deux parkings",
             "CLASS_PARKING | 3 garages",
             "CLASS_FLAT | Superbe appartement avec 2 garages",
+            "CLASS_FLAT | Métro Château Rouge. Appartement 2 pièces meublé",
+            "CLASS_FLAT | Métro Plaisance, rue Villa Duthy. Studio rénové",
+            "CLASS_FLAT | Proche Maisons-Alfort, studio meublé",
+            "none | Rue du Château, 2 pièces de 27 m²",
+            "none | À deux pas du château d'eau, 2 pièces",
+            "CLASS_HOUSE | Château du XVIIe siècle",
+            "CLASS_HOUSE | Dans rue calme, maison 5 pièces",
+            "CLASS_PARKING | Garage rue de la Villa",
+            "none | Deux pièces à louer. Parking inclus",
+            "none | Deux pièces de 46 m², clair, chambre sur cour",
+            "none | Au pied du métro. Commerce à proximité. Location 3 pièces",
+            "none | Face à la Bourse de Commerce, charges comprises",
+            "none | Pas de local à vélos, une pièce de 22 m²",
+            "CLASS_SHOP | Centre-ville, commerce de 40 m²",
+            "CLASS_FLAT | 3 pièces de 57 m² au 3e étage avec ascenseur",
+            "none | 5 pièces de bureaux, ascenseur",
+            "none | Immeuble haussmannien, 92 m² au 4e étage",
+            "CLASS_BUILDING | Immeuble de rapport : commerce au RDC, logement au 2e étage",
         ] {
             let (expected, text) = case.split_once(" | ").unwrap();
             assert_eq!(class(&tokens(text)).unwrap_or("none"), expected, "{text}");

@@ -101,10 +101,7 @@ impl Draft {
 
     /// Returns the value read from each row, `None` if it is not plausible; empty if the rule is invalid.
     pub fn values(&self, rows: &[Row]) -> Vec<Option<Value>> {
-        let rule = toml::from_str::<MappingFile>(&self.rule())
-            .ok()
-            .and_then(|file| file.field.first().and_then(|rule| RowRule::new(rule).ok()));
-        let Some(rule) = rule else {
+        let Some(rule) = self.row_rule() else {
             return Vec::new();
         };
         let own = OwnNames::of_columns(&self.columns);
@@ -115,6 +112,25 @@ impl Draft {
             _ => None,
         };
         rows.iter().map(value).collect()
+    }
+
+    /// Returns the number of rows with a cell that gives a value or cannot be read; 0 if the rule is invalid.
+    pub fn answered(&self, rows: &[Row]) -> usize {
+        let Some(rule) = self.row_rule() else {
+            return 0;
+        };
+        let own = OwnNames::of_columns(&self.columns);
+        let is_answered = |row| {
+            let found = rule.find(&NamedRow::new(row, &own), &Value::Null, &[]);
+            found != RowFinding::Nothing
+        };
+        rows.iter().filter(|row| is_answered(*row)).count()
+    }
+
+    /// Compiles the rule; `None` if it is invalid.
+    fn row_rule(&self) -> Option<RowRule> {
+        let file = toml::from_str::<MappingFile>(&self.rule()).ok()?;
+        RowRule::new(file.field.first()?).ok()
     }
 
     /// Returns whether the rule is sure enough to be used.

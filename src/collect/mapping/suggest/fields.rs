@@ -46,6 +46,8 @@ const TWO_AREAS: &str = r"(?i)^[^/|;(]*(?:m[²2]|ha)\s*[/|;(].*(?:m[²2]|ha)\s*\
 pub(super) const FLAT: &str = "CLASS_FLAT";
 /// The class of houses.
 const HOUSE: &str = "CLASS_HOUSE";
+/// The class of land.
+const PLOT: &str = "CLASS_LAND";
 /// Offers that rows may have without saying so.
 const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
 /// Pattern of the words next to the price of a life annuity.
@@ -53,6 +55,8 @@ const ANNUITY: &str = r"(?i)\b(?:bouquet|rente|viager)\b";
 /// The meaning of [`ANNUITY`].
 const ANNUITIES: &str = "map = { \"bouquet\" = \"OFFER_LIFE_ANNUITY_SALE\", \"rente\" = \
 \"OFFER_LIFE_ANNUITY_SALE\", \"viager\" = \"OFFER_LIFE_ANNUITY_SALE\" }";
+/// Pattern of the word for a life annuity in a title.
+const ANNUITY_IN_TITLE: &str = r"(?i)\bviager\b";
 /// Codes of transactions: the whole cell is one of them.
 const OFFER_CODES: &str = "^[VL]$";
 /// The meaning of [`OFFER_CODES`].
@@ -188,8 +192,9 @@ pub fn drafts(columns: &[ColumnProfile], rows: &[Row], host: &str) -> Vec<Draft>
     file.check_total_floors(&mut drafts);
     let storeys = file.storeys_in_texts(&drafts);
     drafts.extend(storeys);
+    let land = file.area_of_land(&drafts);
     let plot = file.second_area(&drafts);
-    drafts.extend(plot);
+    drafts.extend(land.into_iter().chain(plot));
     let price = drafts.iter().position(|draft| draft.field == PRICE);
     let rents = price.map_or_else(Vec::new, |at| file.rents(&drafts[at]));
     let prices = price.map(|at| drafts[at].clone());
@@ -402,7 +407,12 @@ impl Sampled<'_> {
         {
             draft = draft.with("decimal", sign);
         }
-        let mut draft = draft.tried(self.rows, column.filled, worth);
+        let filled = if [ENERGY_CLASS, CLIMATE_CLASS].contains(&field) {
+            draft.answered(self.rows)
+        } else {
+            column.filled
+        };
+        let mut draft = draft.tried(self.rows, filled, worth);
         if unit == NamedUnit::Other {
             draft.confidence = 0.0;
             draft.reason =
@@ -410,6 +420,32 @@ impl Sampled<'_> {
                     .into();
         }
         draft
+    }
+
+    /// Drafts the area of adverts of land from the column of surfaces, if no column has plots.
+    fn area_of_land(&self, drafts: &[Draft]) -> Option<Draft> {
+        if is_sure(drafts, LAND) {
+            return None;
+        }
+        let mut surfaces = drafts.iter().filter(|draft| draft.field == SURFACE);
+        let surface = surfaces.find(|draft| draft.is_sure())?;
+        let columns = self.of(SURFACE);
+        let column = columns
+            .into_iter()
+            .find(|column| surface.columns == [column.path.as_str()])?;
+        let sure = drafts.iter();
+        let sure = sure.filter(|draft| draft.field == CLASS && draft.is_sure());
+        let classes = first_values(&sure.cloned().collect::<Vec<_>>(), self.rows);
+        let mut draft = self.of_column(LAND, None, column, 1.0);
+        let areas = classes.into_iter().zip(draft.values(self.rows));
+        let land = Some(json!(PLOT));
+        draft.read = areas
+            .filter(|(class, area)| *class == land && area.is_some())
+            .count();
+        draft.filled = draft.read;
+        draft.confidence = surface.confidence;
+        let draft = draft.because("For land: the surface is that of the plot.");
+        (draft.read > 0).then(|| draft.with("when", &format!("type={PLOT}")))
     }
 
     /// Drafts the plot of houses from the second area in the cells of the surface, if no column has it.
@@ -604,7 +640,13 @@ impl Sampled<'_> {
             columns.map(move |column| (*meaning, column))
         });
         for (meaning, column) in columns {
-            if covered(&drafts, self.rows) >= DISTINCT_MIN {
+            // A column with codes for the rarer classes leaves these to the title: `appartement`, `4`.
+            let enough = if field == CLASS && meaning == TITLE {
+                1.0
+            } else {
+                DISTINCT_MIN
+            };
+            if covered(&drafts, self.rows) >= enough {
                 break;
             }
             let mut draft = Draft::new(field).from(&[&column.path]).with("as", "words");
@@ -638,6 +680,17 @@ impl Sampled<'_> {
             let annuities = Draft::new(OFFER).from(&[column]);
             let annuities = annuities
                 .with("pattern", ANNUITY)
+                .with_line(ANNUITIES)
+                .tried(self.rows, 0, 1.0);
+            if annuities.read > 0 {
+                drafts.insert(0, annuities);
+            }
+        }
+        // Portals list life annuities among the sales, so the address and the column of offers do not show them.
+        for column in self.of(TITLE) {
+            let annuities = Draft::new(OFFER)
+                .from(&[&column.path])
+                .with("pattern", ANNUITY_IN_TITLE)
                 .with_line(ANNUITIES)
                 .tried(self.rows, 0, 1.0);
             if annuities.read > 0 {

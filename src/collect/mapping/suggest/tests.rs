@@ -505,6 +505,20 @@ fn a_bouquet_makes_an_advert_a_life_annuity() {
 }
 
 #[test]
+fn a_title_may_make_a_sale_a_life_annuity() {
+    let (read, text) = suggested(
+        "agence",
+        "url;titre;type;transaction;prix;cp
+         https://p.example/ventes/1;Appartement en Viager 3 pièces;Appartement;Vente;50 800;13008
+         https://p.example/ventes/2;Appartement 3 pièces;Appartement;Vente;250 000;13008
+         https://p.example/ventes/3;Maison 5 pièces;Maison;Vente;450 000;13008",
+    );
+    let offers = json!(all(&read, "/offer/type"));
+    let expected = json!(["OFFER_LIFE_ANNUITY_SALE", "OFFER_BUY", "OFFER_BUY"]);
+    assert_eq!(offers, expected, "{text}");
+}
+
+#[test]
 fn an_address_is_one_page_whatever_its_column_is_called_and_not_a_list_of_pictures() {
     let (read, _) = suggested(
         "chateaux",
@@ -671,6 +685,28 @@ fn the_second_area_of_a_cell_is_the_plot_of_a_house() {
     let plots = json!(all(&read, "/land/surface"));
     assert_eq!(plots, json!([165.0, 110.0, null, null, null]), "{text}");
     assert!(!text.contains("Not sure"), "{text}");
+}
+
+#[test]
+fn the_surface_of_land_is_its_plot_if_no_column_has_plots() {
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;cp
+         A1;Maison;320 000;86;83000
+         A2;Terrain;130 000;450;83000
+         A3;Appartement;170 000;40;83000",
+    );
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([null, 450.0, null]), "{text}");
+    assert!(!text.contains("Not sure"), "{text}");
+    let (read, text) = suggested(
+        "agence",
+        "Réf;Type;Prix;Surface;Terrain;cp
+         A1;Maison;320 000;86;500;83000
+         A2;Terrain;130 000;;450;83000",
+    );
+    let plots = json!(all(&read, "/land/surface"));
+    assert_eq!(plots, json!([500.0, 450.0]), "{text}");
 }
 
 #[test]
@@ -958,4 +994,27 @@ fn a_place_that_is_the_name_of_a_town_alone_gives_the_town() {
     let cities = all(&read, "/location/city");
     assert_eq!(json!(cities), json!(["Toulon", "Mende"]), "{text}");
     assert!(!text.contains("MISSING location"), "{text}");
+}
+
+#[test]
+fn codes_of_rare_classes_are_left_to_the_title() {
+    let rows =
+        (0..40).map(|row| format!("A{row};appartement;Appartement 3 pièces;1{row:02} 000;69003"));
+    let mut lines = vec!["Réf;type;titre;prix;cp".to_owned()];
+    lines.extend(rows);
+    lines.push("A40;4;Parking, box fermé;30 000;69003".into());
+    let (read, text) = suggested("agence", &lines.join("\n"));
+    assert_eq!(read[0]["type"], "CLASS_FLAT", "{text}");
+    assert_eq!(read[40]["type"], "CLASS_PARKING", "{text}");
+}
+
+#[test]
+fn cells_without_a_class_do_not_make_a_column_of_energy_classes_unsure() {
+    let (read, text) = climates("energy;gesGrade", &["N;V", "D;A", "V;N", "VI;NS", "C;B"]);
+    let expected = json!({
+        "epcEnergy": "ENERGY_CLASSIFICATION_D",
+        "epcClimate": "GREENHOUSE_CLASSIFICATION_A",
+    });
+    assert_eq!(read[1], expected, "{text}");
+    assert_eq!(read[0], Value::Null, "{text}");
 }
