@@ -208,6 +208,12 @@ impl<'q> StreetQuery<'q> {
         let Some((open, whole)) = words.split_last() else {
             return false;
         };
+        // In `35 avenue de Mon`, read as the beginning of Montpellier, `avenue de` is no beginning of a name.
+        let is_typed = open.at + 1 == self.query.tokens.len();
+        let is_empty = |one: &DescribingWord| one.is_type || lexicon::is_article(self.text(one));
+        if !is_typed && words.iter().all(is_empty) {
+            return false;
+        }
         let is_like = |at: usize, one: &DescribingWord, least: f32| {
             let row = rows.get(at);
             row.is_some_and(|row| {
