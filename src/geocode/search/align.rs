@@ -276,6 +276,9 @@ impl<'q> StreetQuery<'q> {
             if one.is_exact && likeness < SAME {
                 continue;
             }
+            if one.is_number && self.is_in_words_behind(likenesses, row, alignment, word) {
+                continue;
+            }
             let preferred = likeness + preference(word);
             if likeness >= least && preferred > greatest {
                 greatest = preferred;
@@ -283,6 +286,24 @@ impl<'q> StreetQuery<'q> {
             }
         }
         best
+    }
+
+    /// Returns whether a number is a house number because another word after the street type is the number of the name:
+    /// the first 8 of `8 rue du huit mai`.
+    fn is_in_words_behind(
+        &self,
+        likenesses: &Likenesses,
+        row: Row,
+        alignment: &Alignment,
+        number: usize,
+    ) -> bool {
+        let after_type = self.words.iter().enumerate().skip(number + 1);
+        let after_type = after_type.skip_while(|(_, one)| !one.is_type);
+        after_type.skip(1).any(|(word, one)| {
+            alignment.used & bit(word) == 0
+                && row.alike & bit(one.at) != 0
+                && likenesses.likeness(row, one.at) >= SAME
+        })
     }
 
     fn measure(

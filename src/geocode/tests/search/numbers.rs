@@ -134,6 +134,26 @@ fn numbers_are_read_in_words_and_digits() {
 }
 
 #[test]
+fn a_house_number_is_not_the_number_of_the_street() {
+    let rows = [
+        in_mende("0710", "Avenue du 8 Mai 1945", Some(8), ""),
+        in_mende("0720", "Rue du 1er Bataillon", Some(1), "a"),
+        in_mende("0730", "Avenue du Onze Novembre", Some(11), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("8 avenue du huit mai 1945", "8 Avenue du 8 Mai 1945"),
+        ("8 avenue du 8 mai 1945", "8 Avenue du 8 Mai 1945"),
+        ("1a rue du premier bataillon", "1a Rue du 1er Bataillon"),
+        ("11 avenue du 11 novembre", "11 Avenue du Onze Novembre"),
+    ] {
+        let found = search(&geocoder, &format!("{text} 48000 mende"), false);
+        let expected = format!("{expected}, 48095");
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+}
+
+#[test]
 fn suffixes_and_ranges_of_house_numbers_are_read() {
     let mut rows: Vec<AddressRow> = ["", "ter"]
         .map(|suffix| in_mende("0800", "Rue de la Terrasse", Some(14), suffix))
