@@ -191,6 +191,7 @@ impl<'q> StreetQuery<'q> {
             self.align_nearly_glued(view, street_words, &mut alignment);
         }
         self.align(likenesses, rows, LIKENESS_MIN, &mut alignment);
+        self.align_several(likenesses, rows, &mut alignment);
         if alignment.used == 0 {
             return None;
         }
@@ -240,6 +241,21 @@ impl<'q> StreetQuery<'q> {
                     alignment.of[at] = best;
                     alignment.used |= bit(word);
                     before = Some(word);
+                }
+            }
+        }
+    }
+
+    /// Aligns an abbreviation of several words with all of them: `RN` with both words of `Route Nationale`.
+    fn align_several(&self, likenesses: &Likenesses, rows: &[Row], alignment: &mut Alignment) {
+        for (word, one) in self.words.iter().enumerate() {
+            if !one.is_several || alignment.used & bit(word) == 0 {
+                continue;
+            }
+            for (of, row) in alignment.of.iter_mut().zip(rows) {
+                let likeness = likenesses.likeness(*row, one.at);
+                if of.is_none() && likeness >= SAME {
+                    *of = Some((word, likeness));
                 }
             }
         }

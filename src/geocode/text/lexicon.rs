@@ -159,6 +159,11 @@ pub fn is_road(word: &str) -> bool {
     matches!(word, "d" | "departementale" | "n" | "nationale")
 }
 
+/// Returns whether an abbreviation stands for several words together: `RN` is Route Nationale.
+pub fn stands_for_several(word: &str) -> bool {
+    matches!(word, "cc" | "nd" | "rd" | "rn" | "rpt" | "za" | "zi")
+}
+
 /// Returns whether a word is a street type.
 pub fn is_street_type(word: &str) -> bool {
     STREET_TYPES.binary_search(&word).is_ok()

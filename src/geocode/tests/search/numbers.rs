@@ -5,7 +5,7 @@ use toise_geocode::index::builder::AddressRow;
 use toise_geocode::reverse::Near;
 use toise_geocode::search::{NumberMatch, ResultKind};
 
-use crate::base::{in_mende, label, rows, search, segment};
+use crate::base::{in_commune, in_mende, label, rows, search, segment};
 
 #[test]
 fn a_suffix_comes_back_as_the_base_writes_it() {
@@ -151,6 +151,32 @@ fn a_house_number_is_not_the_number_of_the_street() {
         let expected = format!("{expected}, 48095");
         assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
     }
+}
+
+#[test]
+fn an_abbreviated_road_is_found_by_its_number() {
+    let rows = [
+        in_mende("0710", "Route Nationale 88", Some(25), ""),
+        in_commune("48104", "Nasbinals", "Route de Mende", 25, 44.6),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for text in ["25 RN 88 mende", "25 RN88 48000 mende"] {
+        let found = &search(&geocoder, text, false)[0];
+        let expected = "25 Route Nationale 88, 48095";
+        assert_eq!(label(&geocoder, found), expected, "{text}");
+        assert!(found.probability > 0.8, "{text}: {}", found.probability);
+    }
+    let found = search(&geocoder, "25 RN 99 mende", false);
+    let mut labels = found.iter().map(|one| label(&geocoder, one));
+    assert!(!labels.any(|label| label.ends_with("48104")), "{found:?}");
+}
+
+#[test]
+fn a_date_is_not_a_street_that_resembles_its_month() {
+    let rows = [in_mende("0710", "Route du Mas", Some(12), "")];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "12 rue du 19 mars 1962 mende", false);
+    assert!(found.iter().all(|one| one.probability < 0.6), "{found:?}");
 }
 
 #[test]
