@@ -251,6 +251,9 @@ impl Query {
                         places::FUZZY_MIN
                     };
                     let mut found = places::nearly_named(key, letters_min);
+                    if is_end && !is_other && !narrowing.is_open {
+                        found.extend(places::first_words(key));
+                    }
                     let others = narrowing.other_names.iter();
                     found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
                     if is_other {

@@ -107,6 +107,23 @@ fn a_commune_merged_since_the_edition_is_a_former_one_of_its_commune() {
 }
 
 #[test]
+fn the_first_words_of_a_town_name_it() {
+    let row = in_commune("04070", "Digne-les-Bains", "Avenue Colonel Noël", 12, 44.1);
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    for town in ["digne", "04005 digne cedex", "04990 DIGNE CEDEX 9"] {
+        let text = format!("12 avenue colonel noel {town}");
+        let found = search(&geocoder, &text, false);
+        let expected = "12 Avenue Colonel Noël, 04070";
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+        let matched = found[0].matched;
+        assert_eq!(matched.city, PartMatch::Fuzzy, "{text}");
+        assert_ne!(matched.postal_code, PartMatch::Conflict, "{text}");
+        let probability = found[0].probability;
+        assert!(probability > 0.5, "{text}: {probability}");
+    }
+}
+
+#[test]
 fn a_town_is_also_known_by_the_name_that_its_addresses_give_it() {
     // The official name of 09207 is Montgailhard.
     let mut row = in_mende("0010", "Route de Foix", Some(2), "");
