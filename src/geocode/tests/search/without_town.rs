@@ -82,7 +82,7 @@ fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
 #[test]
 fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
     let rows = [
-        in_commune("09207", "Montgailhard", "Avenue de Paris", 35, 42.9),
+        in_commune("09207", "Montgaillard", "Avenue de Paris", 35, 42.9),
         in_commune("48092", "Marvejols", "Avenue de Mondon", 35, 44.5),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
