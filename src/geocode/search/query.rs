@@ -150,6 +150,7 @@ impl Query {
     /// Splits a text and finds its readings.
     pub fn read(text: &str, narrowing: &QueryContext<'_>) -> Self {
         let mut tokens = fold::tokens(text);
+        lexicon::join_letters(text, &mut tokens);
         numerals::join(&mut tokens);
         tokens.truncate(TOKENS_MAX);
         let codes = (0..tokens.len()).rev();

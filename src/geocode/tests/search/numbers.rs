@@ -158,11 +158,17 @@ fn an_abbreviated_road_is_found_by_its_number() {
     let rows = [
         in_mende("0710", "Route Nationale 88", Some(25), ""),
         in_commune("48104", "Nasbinals", "Route de Mende", 25, 44.6),
+        in_mende("0720", "Rue Notre-Dame", Some(10), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
-    for text in ["25 RN 88 mende", "25 RN88 48000 mende"] {
+    for (text, expected) in [
+        ("25 RN 88 mende", "25 Route Nationale 88"),
+        ("25 RN88 48000 mende", "25 Route Nationale 88"),
+        ("25 R.N. 88 48000 mende", "25 Route Nationale 88"),
+        ("10 rue ND mende", "10 Rue Notre-Dame"),
+    ] {
         let found = &search(&geocoder, text, false)[0];
-        let expected = "25 Route Nationale 88, 48095";
+        let expected = format!("{expected}, 48095");
         assert_eq!(label(&geocoder, found), expected, "{text}");
         assert!(found.probability > 0.8, "{text}: {}", found.probability);
     }
