@@ -120,6 +120,13 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().filter(is_weighty).count()
     }
 
+    /// Returns whether the words only name the centre of the town: `le bourg`, `centre ville`.
+    pub fn names_centre(&self) -> bool {
+        let is_part = |text: &str| lexicon::is_article(text) || lexicon::is_part_of_town(text);
+        let mut texts = self.words.iter().map(|one| self.text(one));
+        texts.clone().all(is_part) && texts.any(lexicon::is_centre)
+    }
+
     pub(super) fn text(&self, word: &DescribingWord) -> &'q str {
         &self.query.tokens[word.at].text
     }

@@ -190,7 +190,7 @@ pub fn join_letters(text: &str, tokens: &mut Vec<Token>) {
         }
         let letters = &tokens[at..at + length];
         let word: String = letters.iter().map(|token| token.text.as_str()).collect();
-        if SPELLED_WITH_POINTS.contains(&word.as_str()) {
+        if length > 1 && SPELLED_WITH_POINTS.contains(&word.as_str()) {
             tokens[at].end = tokens[at + length - 1].end;
             tokens[at].text = word;
             tokens.drain(at + 1..at + length);
@@ -313,6 +313,11 @@ pub fn begins_ignored_part(word: &str) -> bool {
 /// Returns whether a word after a town's name names a part of the town: `Mende centre ville`, `Chanac le bourg`.
 pub fn is_part_of_town(word: &str) -> bool {
     matches!(word, "bourg" | "centre" | "le" | "ville")
+}
+
+/// Returns whether a word names the centre of a town.
+pub fn is_centre(word: &str) -> bool {
+    matches!(word, "bourg" | "centre")
 }
 
 /// Returns whether a word says nothing about where an address is.

@@ -61,6 +61,24 @@ fn a_town_alone_is_no_sure_answer_to_a_street() {
 }
 
 #[test]
+fn the_centre_of_a_town_is_the_town_unless_a_place_is_called_so() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for text in [
+        "le bourg 48000 mende",
+        "centre ville 48000 Mende",
+        "au bourg, mende",
+    ] {
+        let town = &search(&geocoder, text, false)[0];
+        assert_eq!(town.kind, ResultKind::Municipality, "{text}");
+        assert!(town.probability > 0.6, "{text}: {}", town.probability);
+    }
+    let rows = [in_mende("0010", "Le Bourg", Some(3), "")];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "le bourg 48000 mende", false);
+    assert_eq!(label(&geocoder, &found[0]), "Le Bourg, 48095");
+}
+
+#[test]
 fn a_former_commune_tells_two_streets_of_one_name_apart() {
     let former = |street: &str, code: &str, name: &str, lat: f64| AddressRow {
         insee_code: "48009".into(),
