@@ -287,6 +287,8 @@ impl Query {
                 is_prefix: false,
             });
         }
+        let of_both = self.former_before_commune(&readings);
+        readings.extend(of_both);
         readings.retain(|one| one.evidence >= EVIDENCE_MIN && !one.places.is_empty());
         readings.sort_by(|one, other| {
             let longer = other.used.count_ones().cmp(&one.used.count_ones());
@@ -294,6 +296,34 @@ impl Query {
         });
         readings.truncate(READINGS_MAX);
         self.readings = readings;
+    }
+
+    /// Returns the readings of a former commune before its commune: `Javols, Peyre en Aubrac`.
+    fn former_before_commune(&self, readings: &[Reading]) -> Vec<Reading> {
+        let mut found = Vec::new();
+        for whole in readings.iter().filter(|one| one.used != 0) {
+            let begin = whole.used.trailing_zeros() as usize;
+            let is_before = |part: &&Reading| {
+                let end = (u64::BITS - part.used.leading_zeros()) as usize;
+                part.used != 0 && end <= begin && (end..begin).all(|at| self.noise & bit(at) != 0)
+            };
+            for part in readings.iter().filter(is_before) {
+                let is_part = |place: &&u32| {
+                    !whole.places.contains(*place) && is_within(**place, &whole.places)
+                };
+                let places: Vec<u32> = part.places.iter().filter(is_part).copied().collect();
+                if places.is_empty() {
+                    continue;
+                }
+                found.push(Reading {
+                    places,
+                    used: part.used | whole.used,
+                    name_quality: part.name_quality.min(whole.name_quality),
+                    ..whole.clone()
+                });
+            }
+        }
+        found
     }
 
     /// Returns the runs of tokens that may be a name, with their key and the places of that name.

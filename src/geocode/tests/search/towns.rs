@@ -98,6 +98,7 @@ fn a_former_commune_tells_two_streets_of_one_name_apart() {
     for (text, lat) in [
         ("1 place de l'église 48130 javols", 44.62),
         ("1 place de l'église aumont-aubrac", 44.61),
+        ("1 place de l'église javols, peyre en aubrac", 44.62),
     ] {
         let found = search(&geocoder, text, false);
         assert_eq!(position(&geocoder, &found[0]).0, lat, "{text}");
