@@ -13,6 +13,10 @@ pub(super) const ASIDE_FACTOR: f32 = 0.3;
 
 /// Maximum digits of a day.
 const DAY_DIGITS: usize = 2;
+/// Digits of a year.
+const YEAR_DIGITS: usize = 4;
+/// Weight of the year of a date. Many names have none, so it only decides between streets that differ by it.
+const YEAR_WEIGHT: f32 = 0.08;
 
 /// A word of the query that describes its street.
 pub(super) struct DescribingWord {
@@ -49,6 +53,7 @@ impl DescribingWord {
         let is_number_of_name = token.is_number()
             && (query.is_of_date(at) && text.len() <= DAY_DIGITS
                 || before.is_some_and(|before| matches!(before.text.as_str(), "rd" | "rn")));
+        let is_year = token.is_number() && query.is_of_date(at) && text.len() == YEAR_DIGITS;
         let is_suffix = !is_road
             && lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()
@@ -62,6 +67,7 @@ impl DescribingWord {
             weight: match () {
                 () if is_road || is_number_of_name => 1.0,
                 () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
+                () if is_year => YEAR_WEIGHT,
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
                 () => 1.0,
             },

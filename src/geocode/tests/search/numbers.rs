@@ -186,6 +186,19 @@ fn a_date_is_not_a_street_that_resembles_its_month() {
 }
 
 #[test]
+fn a_year_decides_between_two_streets_of_one_date() {
+    let mut rows = vec![in_mende("0710", "Avenue du 19 Mars 1962", Some(24), "")];
+    rows.extend((20..30).map(|at| in_mende("0720", "Avenue du 19 Mars", Some(at), "")));
+    rows.iter_mut().skip(1).for_each(|row| row.lon = 3.7);
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for name in ["Avenue du 19 Mars 1962", "Avenue du 19 Mars"] {
+        let found = search(&geocoder, &format!("24 {name} 48000 Mende"), false);
+        let expected = format!("24 {name}, 48095");
+        assert_eq!(label(&geocoder, &found[0]), expected);
+    }
+}
+
+#[test]
 fn suffixes_and_ranges_of_house_numbers_are_read() {
     let mut rows: Vec<AddressRow> = ["", "ter"]
         .map(|suffix| in_mende("0800", "Rue de la Terrasse", Some(14), suffix))
