@@ -365,6 +365,8 @@ impl<'q> StreetQuery<'q> {
         let kind = match (has_type, query_has_type) {
             _ if type_is_aligned => 1.0,
             (true, true) => 0.0,
+            // `Faubourg Saint-Jean` is short for `Rue du Faubourg Saint-Jean`.
+            (true, false) if self.has_faubourg(alignment) => 1.0,
             (false, false) => 1.0,
             (false, true) if explained_words.is_hamlet => 1.0,
             _ => 0.5,
@@ -397,6 +399,11 @@ impl<'q> StreetQuery<'q> {
             foreign: explained_words.foreign,
             aside: explained_words.aside,
         })
+    }
+
+    fn has_faubourg(&self, alignment: &Alignment) -> bool {
+        let mut aligned = alignment.of.iter().flatten();
+        aligned.any(|(word, _)| lexicon::is_faubourg(self.text(&self.words[*word])))
     }
 
     /// Measures how far the alignment explains the query's words.

@@ -205,6 +205,11 @@ pub fn is_street_type(word: &str) -> bool {
     STREET_TYPES.binary_search(&word).is_ok()
 }
 
+/// Returns whether a word is `faubourg` or its abbreviation.
+pub fn is_faubourg(word: &str) -> bool {
+    matches!(word, "faubourg" | "fb" | "fbg" | "fg")
+}
+
 /// Returns whether a word is a month, so that a number next to it belongs to a date.
 pub fn is_month(word: &str) -> bool {
     #[rustfmt::skip]
