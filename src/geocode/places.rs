@@ -137,6 +137,27 @@ pub fn beginning(key: &str) -> Vec<NamedPlace> {
     }
 }
 
+/// Returns the places whose name begins with the words of a key, as `Digne` begins Digne-les-Bains; none if the words
+/// begin too many names.
+pub fn first_words(key: &str) -> Vec<NamedPlace> {
+    let mut found = beginning(key);
+    if found.len() >= PREFIX_PLACES_MAX {
+        return Vec::new();
+    }
+    found.retain(|one| {
+        let name = Places::get()
+            .place(one.place)
+            .map_or("", |place| place.name);
+        let mut own = String::new();
+        fold::tokens(name).iter().any(|word| {
+            own.push_str(expand(&word.text));
+            own == key
+        })
+    });
+    found.iter_mut().for_each(|one| one.is_prefix = false);
+    found
+}
+
 /// Returns the names that begin with a key and are longer.
 fn names_from<'n>(names: &'n [(String, u32)], key: &str) -> &'n [(String, u32)] {
     let first = names.partition_point(|(name, _)| name.as_str() <= key);

@@ -120,6 +120,13 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().filter(is_weighty).count()
     }
 
+    /// Returns whether the words only name the centre of the town: `le bourg`, `centre ville`.
+    pub fn names_centre(&self) -> bool {
+        let is_part = |text: &str| lexicon::is_article(text) || lexicon::is_part_of_town(text);
+        let mut texts = self.words.iter().map(|one| self.text(one));
+        texts.clone().all(is_part) && texts.any(lexicon::is_centre)
+    }
+
     pub(super) fn text(&self, word: &DescribingWord) -> &'q str {
         &self.query.tokens[word.at].text
     }
@@ -191,6 +198,7 @@ impl<'q> StreetQuery<'q> {
             self.align_nearly_glued(view, street_words, &mut alignment);
         }
         self.align(likenesses, rows, LIKENESS_MIN, &mut alignment);
+        self.align_several(likenesses, rows, &mut alignment);
         if alignment.used == 0 {
             return None;
         }
@@ -208,6 +216,12 @@ impl<'q> StreetQuery<'q> {
         let Some((open, whole)) = words.split_last() else {
             return false;
         };
+        // In `35 avenue de Mon`, read as the beginning of Montpellier, `avenue de` is no beginning of a name.
+        let is_typed = open.at + 1 == self.query.tokens.len();
+        let is_empty = |one: &DescribingWord| one.is_type || lexicon::is_article(self.text(one));
+        if !is_typed && words.iter().all(is_empty) {
+            return false;
+        }
         let is_like = |at: usize, one: &DescribingWord, least: f32| {
             let row = rows.get(at);
             row.is_some_and(|row| {
@@ -234,6 +248,21 @@ impl<'q> StreetQuery<'q> {
                     alignment.of[at] = best;
                     alignment.used |= bit(word);
                     before = Some(word);
+                }
+            }
+        }
+    }
+
+    /// Aligns an abbreviation of several words with all of them: `RN` with both words of `Route Nationale`.
+    fn align_several(&self, likenesses: &Likenesses, rows: &[Row], alignment: &mut Alignment) {
+        for (word, one) in self.words.iter().enumerate() {
+            if !one.is_several || alignment.used & bit(word) == 0 {
+                continue;
+            }
+            for (of, row) in alignment.of.iter_mut().zip(rows) {
+                let likeness = likenesses.likeness(*row, one.at);
+                if of.is_none() && likeness >= SAME {
+                    *of = Some((word, likeness));
                 }
             }
         }
@@ -270,6 +299,9 @@ impl<'q> StreetQuery<'q> {
             if one.is_exact && likeness < SAME {
                 continue;
             }
+            if one.is_number && self.is_in_words_behind(likenesses, row, alignment, word) {
+                continue;
+            }
             let preferred = likeness + preference(word);
             if likeness >= least && preferred > greatest {
                 greatest = preferred;
@@ -277,6 +309,24 @@ impl<'q> StreetQuery<'q> {
             }
         }
         best
+    }
+
+    /// Returns whether a number is a house number because another word after the street type is the number of the name:
+    /// the first 8 of `8 rue du huit mai`.
+    fn is_in_words_behind(
+        &self,
+        likenesses: &Likenesses,
+        row: Row,
+        alignment: &Alignment,
+        number: usize,
+    ) -> bool {
+        let after_type = self.words.iter().enumerate().skip(number + 1);
+        let after_type = after_type.skip_while(|(_, one)| !one.is_type);
+        after_type.skip(1).any(|(word, one)| {
+            alignment.used & bit(word) == 0
+                && row.alike & bit(one.at) != 0
+                && likenesses.likeness(row, one.at) >= SAME
+        })
     }
 
     fn measure(
@@ -315,6 +365,8 @@ impl<'q> StreetQuery<'q> {
         let kind = match (has_type, query_has_type) {
             _ if type_is_aligned => 1.0,
             (true, true) => 0.0,
+            // `Faubourg Saint-Jean` is short for `Rue du Faubourg Saint-Jean`.
+            (true, false) if self.has_faubourg(alignment) => 1.0,
             (false, false) => 1.0,
             (false, true) if explained_words.is_hamlet => 1.0,
             _ => 0.5,
@@ -347,6 +399,11 @@ impl<'q> StreetQuery<'q> {
             foreign: explained_words.foreign,
             aside: explained_words.aside,
         })
+    }
+
+    fn has_faubourg(&self, alignment: &Alignment) -> bool {
+        let mut aligned = alignment.of.iter().flatten();
+        aligned.any(|(word, _)| lexicon::is_faubourg(self.text(&self.words[*word])))
     }
 
     /// Measures how far the alignment explains the query's words.

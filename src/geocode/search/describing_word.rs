@@ -11,6 +11,13 @@ pub(super) const PREFIX_FACTOR: f32 = 0.3;
 /// after the street in a part that begins with a comma or a word such as `bâtiment`. Such words are set aside.
 pub(super) const ASIDE_FACTOR: f32 = 0.3;
 
+/// Maximum digits of a day.
+const DAY_DIGITS: usize = 2;
+/// Digits of a year.
+const YEAR_DIGITS: usize = 4;
+/// Weight of the year of a date. Many names have none, so it only decides between streets that differ by it.
+const YEAR_WEIGHT: f32 = 0.08;
+
 /// A word of the query that describes its street.
 pub(super) struct DescribingWord {
     /// Index of its token.
@@ -26,6 +33,8 @@ pub(super) struct DescribingWord {
     pub is_aside: bool,
     /// Whether it may open a separate part: `bâtiment les Érables`.
     pub opens: bool,
+    /// Whether it abbreviates several words.
+    pub is_several: bool,
     /// Whether it may begin the name of a building.
     pub names_building: bool,
     /// Bytes of its text.
@@ -41,6 +50,10 @@ impl DescribingWord {
         let is_road = text == "d"
             && next.is_some_and(|next| next.is_number() && !query.is_of_date(at + 1))
             && !token.joined;
+        let is_number_of_name = token.is_number()
+            && (query.is_of_date(at) && text.len() <= DAY_DIGITS
+                || before.is_some_and(|before| matches!(before.text.as_str(), "rd" | "rn")));
+        let is_year = token.is_number() && query.is_of_date(at) && text.len() == YEAR_DIGITS;
         let is_suffix = !is_road
             && lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()
@@ -52,8 +65,9 @@ impl DescribingWord {
         Self {
             at,
             weight: match () {
-                () if is_road => 1.0,
+                () if is_road || is_number_of_name => 1.0,
                 () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
+                () if is_year => YEAR_WEIGHT,
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,
                 () => 1.0,
             },
@@ -64,6 +78,7 @@ impl DescribingWord {
             is_aside: false,
             opens: token.after_break
                 || (!follows_article && (is_type || lexicon::begins_ignored_part(text))),
+            is_several: lexicon::stands_for_several(text),
             names_building: lexicon::names_building(text),
             length: text.len(),
         }
@@ -73,7 +88,8 @@ impl DescribingWord {
 /// Lowers the weight of words before the house number, which may name a company; the name of a building gets weight 0
 /// if a street type follows the number.
 pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
-    let is_house_number = |one: &DescribingWord| one.is_number && one.length <= 4;
+    let is_house_number =
+        |one: &DescribingWord| one.is_number && one.length <= 4 && one.weight == 0.0;
     let Some(number) = words
         .iter()
         .skip(1)

@@ -37,6 +37,8 @@ const KEPT_BEYOND: usize = 8;
 const NUMBER_CHANGE: f32 = 0.08;
 /// If no candidate scores at least this, words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
+/// Minimum score of a place whose name the query has, such as a hamlet called `Le Bourg`.
+const CALLED_SO: f32 = 0.8;
 /// Factor for the evidence for a former commune if the base does not give the former commune of an area.
 const UNSAID_FORMER: f32 = 0.97;
 /// Maximum difference from the best score at which a result still makes the best doubtful.
@@ -231,7 +233,7 @@ impl Geocoder {
             self.read_streets(
                 &query, reading, request, &mut likenesses, least, &mut candidates,
             );
-            read_communes(&query, reading, &mut candidates);
+            read_communes(&query, reading, &mut candidates, begin);
             best = candidates[begin..]
                 .iter()
                 .map(|one: &Candidate| one.score)
@@ -386,12 +388,19 @@ impl Geocoder {
     }
 }
 
-/// Adds the communes of a reading as results; they score better the fewer other words the query has.
-fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidate>) {
+/// Adds the communes of a reading as results; they score better the fewer other words the query has. The candidates from
+/// `begin` on are the streets of the reading.
+fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidate>, begin: usize) {
     if reading.used == 0 && query.tokens.len() > 1 {
         return;
     }
-    let left = StreetQuery::new(query, reading, false).substantive_count(reading);
+    let described = StreetQuery::new(query, reading, false);
+    let is_street = |one: &Candidate| one.score >= CALLED_SO;
+    let left = if described.names_centre() && !candidates[begin..].iter().any(is_street) {
+        0
+    } else {
+        described.substantive_count(reading)
+    };
     let evidence = reading.evidence / (1.0 + 0.8 * left as f32);
     for place in reading.places.iter().take(KEPT_OF_READING) {
         candidates.push(Candidate {

@@ -150,6 +150,7 @@ impl Query {
     /// Splits a text and finds its readings.
     pub fn read(text: &str, narrowing: &QueryContext<'_>) -> Self {
         let mut tokens = fold::tokens(text);
+        lexicon::join_letters(text, &mut tokens);
         numerals::join(&mut tokens);
         tokens.truncate(TOKENS_MAX);
         let codes = (0..tokens.len()).rev();
@@ -251,6 +252,9 @@ impl Query {
                         places::FUZZY_MIN
                     };
                     let mut found = places::nearly_named(key, letters_min);
+                    if is_end && !is_other && !narrowing.is_open {
+                        found.extend(places::first_words(key));
+                    }
                     let others = narrowing.other_names.iter();
                     found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
                     if is_other {
@@ -283,6 +287,8 @@ impl Query {
                 is_prefix: false,
             });
         }
+        let of_both = self.former_before_commune(&readings);
+        readings.extend(of_both);
         readings.retain(|one| one.evidence >= EVIDENCE_MIN && !one.places.is_empty());
         readings.sort_by(|one, other| {
             let longer = other.used.count_ones().cmp(&one.used.count_ones());
@@ -290,6 +296,34 @@ impl Query {
         });
         readings.truncate(READINGS_MAX);
         self.readings = readings;
+    }
+
+    /// Returns the readings of a former commune before its commune: `Javols, Peyre en Aubrac`.
+    fn former_before_commune(&self, readings: &[Reading]) -> Vec<Reading> {
+        let mut found = Vec::new();
+        for whole in readings.iter().filter(|one| one.used != 0) {
+            let begin = whole.used.trailing_zeros() as usize;
+            let is_before = |part: &&Reading| {
+                let end = (u64::BITS - part.used.leading_zeros()) as usize;
+                part.used != 0 && end <= begin && (end..begin).all(|at| self.noise & bit(at) != 0)
+            };
+            for part in readings.iter().filter(is_before) {
+                let is_part = |place: &&u32| {
+                    !whole.places.contains(*place) && is_within(**place, &whole.places)
+                };
+                let places: Vec<u32> = part.places.iter().filter(is_part).copied().collect();
+                if places.is_empty() {
+                    continue;
+                }
+                found.push(Reading {
+                    places,
+                    used: part.used | whole.used,
+                    name_quality: part.name_quality.min(whole.name_quality),
+                    ..whole.clone()
+                });
+            }
+        }
+        found
     }
 
     /// Returns the runs of tokens that may be a name, with their key and the places of that name.

@@ -26,7 +26,7 @@ const NEAR: f32 = 0.1;
 const NEAR_M: f64 = 20_000.0;
 /// Weight of importance, which only breaks ties.
 const IMPORTANCE_WEIGHT: f32 = 0.01;
-/// Minimum likeness of a name that counts as written exactly; abbreviations reach it.
+/// Minimum likeness of a street's name that counts as written exactly; abbreviations reach it.
 const EXACT: f32 = 0.95;
 /// Factor if the query has a different postal code from the address, but the commune has both.
 const SAME_COMMUNE: f32 = 0.9;
@@ -523,7 +523,7 @@ fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32
 /// the commune.
 fn city_match(query: &Query, candidate: &Candidate, place: u32) -> PartMatch {
     let of_quality = |quality: f32| {
-        if quality >= EXACT {
+        if quality >= SPELLED {
             PartMatch::Exact
         } else {
             PartMatch::Fuzzy

@@ -2,6 +2,8 @@
 //!
 //! An abbreviation is an alternative, never a replacement: `r` may be a rue or the letter R.
 
+use super::fold::Token;
+
 /// Abbreviation and the words it may stand for, in ascending order of the abbreviation. Words with several
 /// abbreviations are listed under each.
 const ABBREVIATIONS: &[(&str, &[&str])] = &[
@@ -159,9 +161,53 @@ pub fn is_road(word: &str) -> bool {
     matches!(word, "d" | "departementale" | "n" | "nationale")
 }
 
+/// Returns whether an abbreviation stands for several words together: `RN` is Route Nationale.
+pub fn stands_for_several(word: &str) -> bool {
+    matches!(word, "cc" | "nd" | "rd" | "rn" | "rpt" | "za" | "zi")
+}
+
+/// Abbreviations of two or more letters that are also written with points or slashes.
+const SPELLED_WITH_POINTS: &[&str] = &[
+    "bd", "cc", "hlm", "ld", "nd", "rd", "rdc", "rn", "za", "zac", "zi",
+];
+
+/// Joins the letters of an abbreviation that is written with points or slashes: `L.D.`, `b.d.`, `R.N. 88`. Other letters
+/// stay apart: they are initials, as in `J.-B. Clément`.
+pub fn join_letters(text: &str, tokens: &mut Vec<Token>) {
+    let mut at = 0;
+    while at < tokens.len() {
+        let is_letter = |token: &Token| token.text.len() == 1 && !token.is_number();
+        let is_next = |pair: &[Token]| {
+            let between = text.get(pair[0].end..pair[1].start);
+            is_letter(&pair[1]) && matches!(between, Some("." | "/"))
+        };
+        let mut length = 1;
+        if is_letter(&tokens[at]) {
+            length += tokens[at..]
+                .windows(2)
+                .take_while(|pair| is_next(pair))
+                .count();
+        }
+        let letters = &tokens[at..at + length];
+        let word: String = letters.iter().map(|token| token.text.as_str()).collect();
+        if length > 1 && SPELLED_WITH_POINTS.contains(&word.as_str()) {
+            tokens[at].end = tokens[at + length - 1].end;
+            tokens[at].text = word;
+            tokens.drain(at + 1..at + length);
+            length = 1;
+        }
+        at += length;
+    }
+}
+
 /// Returns whether a word is a street type.
 pub fn is_street_type(word: &str) -> bool {
     STREET_TYPES.binary_search(&word).is_ok()
+}
+
+/// Returns whether a word is `faubourg` or its abbreviation.
+pub fn is_faubourg(word: &str) -> bool {
+    matches!(word, "faubourg" | "fb" | "fbg" | "fg")
 }
 
 /// Returns whether a word is a month, so that a number next to it belongs to a date.
@@ -274,6 +320,11 @@ pub fn is_part_of_town(word: &str) -> bool {
     matches!(word, "bourg" | "centre" | "le" | "ville")
 }
 
+/// Returns whether a word names the centre of a town.
+pub fn is_centre(word: &str) -> bool {
+    matches!(word, "bourg" | "centre")
+}
+
 /// Returns whether a word says nothing about where an address is.
 pub fn is_noise(word: &str) -> bool {
     matches!(word, "cedex" | "fr" | "rdc")
@@ -282,6 +333,7 @@ pub fn is_noise(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::fold;
 
     #[test]
     fn tables_are_in_the_order_they_are_searched_in() {
@@ -293,6 +345,24 @@ mod tests {
         );
         let unsorted = ABBREVIATIONS.windows(2).find(|pair| pair[0].0 > pair[1].0);
         assert_eq!(unsorted, None);
+    }
+
+    #[test]
+    fn letters_with_points_are_one_abbreviation() {
+        for (text, expected) in [
+            ("12 b.d. Foch", "12 bd foch"),
+            ("25 R.N. 88", "25 rn 88"),
+            ("3 L/D le Mas", "3 ld le mas"),
+            ("R.D.C. gauche", "rdc gauche"),
+            ("B.P. 12", "b p 12"),
+            ("rue J.B. Clément", "rue j b clement"),
+            ("rue N D", "rue n d"),
+        ] {
+            let mut tokens = fold::tokens(text);
+            join_letters(text, &mut tokens);
+            let words: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
+            assert_eq!(words.join(" "), expected, "{text}");
+        }
     }
 
     #[test]

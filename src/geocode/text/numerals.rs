@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::fold::Token;
+use super::lexicon;
 
 /// Greatest Roman numeral that is read: greater ones contain an L, and single letters are more often initials.
 const ROMAN_MAX: usize = 39;
@@ -81,7 +82,8 @@ pub fn forms(word: &str) -> &'static [String] {
     forms.map_or(&[], Vec::as_slice)
 }
 
-/// Replaces a number in several words by its digits: `dix-huit`, `vingt et un`, `trente-deuxième`.
+/// Replaces a number in several words by its digits: `dix-huit`, `vingt et un`, `trente-deuxième`. Also replaces a house
+/// number in one word: `douze rue Basse`.
 pub fn join(tokens: &mut Vec<Token>) {
     let word = |one: &(usize, &str, &str), text: &str| one.1 == text || one.2 == text;
     let value = |text: &str| WORDS.iter().find(|one| word(one, text)).map(|one| one.0);
@@ -114,6 +116,17 @@ pub fn join(tokens: &mut Vec<Token>) {
         }
         at += 1;
     }
+    if let [first, next, ..] = tokens.as_mut_slice()
+        && let Some((value, ..)) = WORDS.iter().find(|one| one.1 == first.text)
+    {
+        let mut meant = lexicon::expansions(&next.text)
+            .iter()
+            .copied()
+            .chain([next.text.as_str()]);
+        if meant.any(lexicon::is_street_type) {
+            first.text = value.to_string();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -142,6 +155,9 @@ mod tests {
             ("vingt et unième régiment", "21 regiment"),
             ("dix cors", "dix cors"),
             ("vingt-deux", "22"),
+            ("douze rue basse", "12 rue basse"),
+            ("douze av foch", "12 av foch"),
+            ("deux ponts", "deux ponts"),
         ] {
             let mut tokens = fold::tokens(text);
             join(&mut tokens);

@@ -5,7 +5,7 @@ use toise_geocode::index::builder::AddressRow;
 use toise_geocode::reverse::Near;
 use toise_geocode::search::{NumberMatch, ResultKind};
 
-use crate::base::{in_mende, label, rows, search, segment};
+use crate::base::{in_commune, in_mende, label, rows, search, segment};
 
 #[test]
 fn a_suffix_comes_back_as_the_base_writes_it() {
@@ -130,6 +130,71 @@ fn numbers_are_read_in_words_and_digits() {
             "{text}: {}",
             found[0].probability
         );
+    }
+}
+
+#[test]
+fn a_house_number_is_not_the_number_of_the_street() {
+    let rows = [
+        in_mende("0710", "Avenue du 8 Mai 1945", Some(8), ""),
+        in_mende("0720", "Rue du 1er Bataillon", Some(1), "a"),
+        in_mende("0730", "Avenue du Onze Novembre", Some(11), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("8 avenue du huit mai 1945", "8 Avenue du 8 Mai 1945"),
+        ("8 avenue du 8 mai 1945", "8 Avenue du 8 Mai 1945"),
+        ("1a rue du premier bataillon", "1a Rue du 1er Bataillon"),
+        ("11 avenue du 11 novembre", "11 Avenue du Onze Novembre"),
+    ] {
+        let found = search(&geocoder, &format!("{text} 48000 mende"), false);
+        let expected = format!("{expected}, 48095");
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_abbreviated_road_is_found_by_its_number() {
+    let rows = [
+        in_mende("0710", "Route Nationale 88", Some(25), ""),
+        in_commune("48104", "Nasbinals", "Route de Mende", 25, 44.6),
+        in_mende("0720", "Rue Notre-Dame", Some(10), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("25 RN 88 mende", "25 Route Nationale 88"),
+        ("25 RN88 48000 mende", "25 Route Nationale 88"),
+        ("25 R.N. 88 48000 mende", "25 Route Nationale 88"),
+        ("10 rue ND mende", "10 Rue Notre-Dame"),
+    ] {
+        let found = &search(&geocoder, text, false)[0];
+        let expected = format!("{expected}, 48095");
+        assert_eq!(label(&geocoder, found), expected, "{text}");
+        assert!(found.probability > 0.8, "{text}: {}", found.probability);
+    }
+    let found = search(&geocoder, "25 RN 99 mende", false);
+    let mut labels = found.iter().map(|one| label(&geocoder, one));
+    assert!(!labels.any(|label| label.ends_with("48104")), "{found:?}");
+}
+
+#[test]
+fn a_date_is_not_a_street_that_resembles_its_month() {
+    let rows = [in_mende("0710", "Route du Mas", Some(12), "")];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "12 rue du 19 mars 1962 mende", false);
+    assert!(found.iter().all(|one| one.probability < 0.6), "{found:?}");
+}
+
+#[test]
+fn a_year_decides_between_two_streets_of_one_date() {
+    let mut rows = vec![in_mende("0710", "Avenue du 19 Mars 1962", Some(24), "")];
+    rows.extend((20..30).map(|at| in_mende("0720", "Avenue du 19 Mars", Some(at), "")));
+    rows.iter_mut().skip(1).for_each(|row| row.lon = 3.7);
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for name in ["Avenue du 19 Mars 1962", "Avenue du 19 Mars"] {
+        let found = search(&geocoder, &format!("24 {name} 48000 Mende"), false);
+        let expected = format!("24 {name}, 48095");
+        assert_eq!(label(&geocoder, &found[0]), expected);
     }
 }
 

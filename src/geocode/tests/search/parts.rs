@@ -46,6 +46,15 @@ fn each_part_agrees_as_it_is_written() {
 }
 
 #[test]
+fn the_beginning_of_a_town_is_not_its_exact_name() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let text = "12 rue de la république mend";
+    let found = &search(&geocoder, text, true)[0];
+    assert_eq!(label(&geocoder, found), "12 Rue de la République, 48095");
+    assert_eq!(found.matched.city, Fuzzy);
+}
+
+#[test]
 fn an_insee_code_selects_its_commune() {
     let street = in_commune("48092", "Marvejols", "Rue des Tanneries", 12, 44.5);
     let geocoder = Geocoder::new(vec![segment(&rows()), segment(&[street])]);

@@ -47,6 +47,16 @@ fn an_address_is_found_however_it_is_written() {
 }
 
 #[test]
+fn a_faubourg_may_lack_its_street_type() {
+    let rows = [in_mende("0710", "Rue du Faubourg la Vabre", Some(12), "")];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for text in ["12 faubourg la vabre mende", "12 fbg de la vabre mende"] {
+        let found = &search(&geocoder, text, false)[0];
+        assert!(found.probability > 0.9, "{text}: {}", found.probability);
+    }
+}
+
+#[test]
 fn words_written_together_are_not_taken_for_one_of_them() {
     let rows = [
         in_mende("0710", "Impasse des Puits", Some(2), ""),

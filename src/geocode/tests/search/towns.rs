@@ -61,6 +61,24 @@ fn a_town_alone_is_no_sure_answer_to_a_street() {
 }
 
 #[test]
+fn the_centre_of_a_town_is_the_town_unless_a_place_is_called_so() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    for text in [
+        "le bourg 48000 mende",
+        "centre ville 48000 Mende",
+        "au bourg, mende",
+    ] {
+        let town = &search(&geocoder, text, false)[0];
+        assert_eq!(town.kind, ResultKind::Municipality, "{text}");
+        assert!(town.probability > 0.6, "{text}: {}", town.probability);
+    }
+    let rows = [in_mende("0010", "Le Bourg", Some(3), "")];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "le bourg 48000 mende", false);
+    assert_eq!(label(&geocoder, &found[0]), "Le Bourg, 48095");
+}
+
+#[test]
 fn a_former_commune_tells_two_streets_of_one_name_apart() {
     let former = |street: &str, code: &str, name: &str, lat: f64| AddressRow {
         insee_code: "48009".into(),
@@ -80,6 +98,7 @@ fn a_former_commune_tells_two_streets_of_one_name_apart() {
     for (text, lat) in [
         ("1 place de l'église 48130 javols", 44.62),
         ("1 place de l'église aumont-aubrac", 44.61),
+        ("1 place de l'église javols, peyre en aubrac", 44.62),
     ] {
         let found = search(&geocoder, text, false);
         assert_eq!(position(&geocoder, &found[0]).0, lat, "{text}");
@@ -103,6 +122,23 @@ fn a_commune_merged_since_the_edition_is_a_former_one_of_its_commune() {
             "2 Rue de Toulouse, 48009",
             "{text}"
         );
+    }
+}
+
+#[test]
+fn the_first_words_of_a_town_name_it() {
+    let row = in_commune("04070", "Digne-les-Bains", "Avenue Colonel Noël", 12, 44.1);
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    for town in ["digne", "04005 digne cedex", "04990 DIGNE CEDEX 9"] {
+        let text = format!("12 avenue colonel noel {town}");
+        let found = search(&geocoder, &text, false);
+        let expected = "12 Avenue Colonel Noël, 04070";
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+        let matched = found[0].matched;
+        assert_eq!(matched.city, PartMatch::Fuzzy, "{text}");
+        assert_ne!(matched.postal_code, PartMatch::Conflict, "{text}");
+        let probability = found[0].probability;
+        assert!(probability > 0.5, "{text}: {probability}");
     }
 }
 

@@ -80,6 +80,18 @@ fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
 }
 
 #[test]
+fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
+    let rows = [
+        in_commune("09207", "Montgaillard", "Avenue de Paris", 35, 42.9),
+        in_commune("48092", "Marvejols", "Avenue de Mondon", 35, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = search(&geocoder, "35 avenue de mon", true);
+    let expected = "35 Avenue de Mondon, 48092";
+    assert_eq!(label(&geocoder, &found[0]), expected, "{found:?}");
+}
+
+#[test]
 fn a_street_named_with_its_town_is_not_looked_for_elsewhere() {
     let rows = [
         in_commune("48092", "Marvejols", "Rue de Mende", 12, 44.5),
