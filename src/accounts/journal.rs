@@ -105,12 +105,15 @@ pub(crate) struct Leftover {
 }
 
 impl Leftover {
-    /// Deletes the file.
+    /// Deletes the file, unless another process has.
     ///
     /// # Errors
     /// It cannot be deleted.
     pub(crate) fn remove(self) -> io::Result<()> {
-        std::fs::remove_file(&self.path)
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 }
 
@@ -125,7 +128,12 @@ pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
         if !path.to_string_lossy().ends_with(ENDING) {
             continue;
         }
-        let mut file = File::open(&path)?;
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            // Another process deleted it after the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => continue,
@@ -147,10 +155,11 @@ pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
     Ok(found)
 }
 
-/// Returns the line of a row. It ends with a full stop, so that an incomplete line is recognised.
+/// Returns the line of a row. It ends with a full stop, so that an incomplete line is recognised, and begins with a line
+/// break, so that it can follow one.
 fn line(entry: &LedgerEntry) -> String {
     format!(
-        "{} {} {} {} {}.\n",
+        "\n{} {} {} {} {}.",
         entry.at.timestamp_millis(),
         entry.request_id,
         entry.account_id,
@@ -202,7 +211,7 @@ mod tests {
     fn rows_of_a_killed_process_are_found_and_an_incomplete_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(folder.path()).unwrap();
-        let rows = [entry(), entry(), entry()];
+        let rows = [entry(), entry(), entry(), entry()];
         journal.append(&rows[0]).unwrap();
         journal.rotate();
         journal.append(&rows[1]).unwrap();
@@ -212,6 +221,8 @@ mod tests {
         let torn = line(&entry());
         let torn = torn.split("_LITE").next().unwrap();
         journal.active.file.write_all(torn.as_bytes()).unwrap();
+        // As after a disk was full.
+        journal.append(&rows[3]).unwrap();
         assert!(leftovers(folder.path()).unwrap().is_empty(), "in use");
         drop(journal);
 
@@ -223,6 +234,10 @@ mod tests {
             kept.iter()
                 .all(|row| row.consumption == rows[0].consumption)
         );
+        for leftover in &found {
+            // As if another process had been quicker.
+            std::fs::remove_file(&leftover.path).unwrap();
+        }
         for leftover in found {
             leftover.remove().unwrap();
         }
