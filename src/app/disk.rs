@@ -108,7 +108,25 @@ fn write_trial(data: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn a_reason_is_logged_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Arc::new(File::create(&path).unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(log).finish();
+        let error = io::Error::from(io::ErrorKind::PermissionDenied);
+        tracing::subscriber::with_default(subscriber, || {
+            let first = unwritable("ledger", &error, None);
+            assert_eq!(unwritable("ledger", &error, Some(&first)), first);
+            assert_ne!(unwritable("store", &error, Some(&first)), first);
+        });
+        let lines = fs::read_to_string(&path).unwrap();
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+    }
 
     #[test]
     fn too_little_space_is_an_obstacle_by_name() {
