@@ -124,10 +124,11 @@ impl Leftover {
 pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
     let mut found = Vec::new();
     for listed in std::fs::read_dir(folder)? {
-        let path = listed?.path();
-        if !path.to_string_lossy().ends_with(ENDING) {
+        let listed = listed?;
+        if !is_journal(&listed.file_name().to_string_lossy()) {
             continue;
         }
+        let path = listed.path();
         let mut file = match File::open(&path) {
             Ok(file) => file,
             // Another process deleted it after the folder was listed.
@@ -153,6 +154,12 @@ pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
         });
     }
     Ok(found)
+}
+
+/// Returns whether a file name is that of a journal, and not of a file that somebody else put there.
+fn is_journal(name: &str) -> bool {
+    let id = name.strip_suffix(ENDING);
+    id.is_some_and(|id| Uuid::try_parse(id).is_ok())
 }
 
 /// Returns the line of a row. It ends with a full stop, so that an incomplete line is recognised, and begins with a line
@@ -241,6 +248,14 @@ mod tests {
         for leftover in found {
             leftover.remove().unwrap();
         }
+        assert!(leftovers(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("notes.calls"), "call Jeanne").unwrap();
+        std::fs::create_dir(folder.path().join("recorded.calls")).unwrap();
         assert!(leftovers(folder.path()).unwrap().is_empty());
     }
 
