@@ -105,12 +105,15 @@ pub(crate) struct Leftover {
 }
 
 impl Leftover {
-    /// Deletes the file.
+    /// Deletes the file, unless another process has.
     ///
     /// # Errors
     /// It cannot be deleted.
     pub(crate) fn remove(self) -> io::Result<()> {
-        std::fs::remove_file(&self.path)
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 }
 
@@ -121,11 +124,17 @@ impl Leftover {
 pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
     let mut found = Vec::new();
     for listed in std::fs::read_dir(folder)? {
-        let path = listed?.path();
-        if !path.to_string_lossy().ends_with(ENDING) {
+        let listed = listed?;
+        if !is_journal(&listed.file_name().to_string_lossy()) {
             continue;
         }
-        let mut file = File::open(&path)?;
+        let path = listed.path();
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            // Another process deleted it after the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => continue,
@@ -147,10 +156,17 @@ pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
     Ok(found)
 }
 
-/// Returns the line of a row. It ends with a full stop, so that an incomplete line is recognised.
+/// Returns whether a file name is that of a journal, and not of a file that somebody else put there.
+fn is_journal(name: &str) -> bool {
+    let id = name.strip_suffix(ENDING);
+    id.is_some_and(|id| Uuid::try_parse(id).is_ok())
+}
+
+/// Returns the line of a row. It ends with a full stop, so that an incomplete line is recognised, and begins with a line
+/// break, so that it can follow one.
 fn line(entry: &LedgerEntry) -> String {
     format!(
-        "{} {} {} {} {}.\n",
+        "\n{} {} {} {} {}.",
         entry.at.timestamp_millis(),
         entry.request_id,
         entry.account_id,
@@ -202,7 +218,7 @@ mod tests {
     fn rows_of_a_killed_process_are_found_and_an_incomplete_line_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::create(folder.path()).unwrap();
-        let rows = [entry(), entry(), entry()];
+        let rows = [entry(), entry(), entry(), entry()];
         journal.append(&rows[0]).unwrap();
         journal.rotate();
         journal.append(&rows[1]).unwrap();
@@ -212,6 +228,8 @@ mod tests {
         let torn = line(&entry());
         let torn = torn.split("_LITE").next().unwrap();
         journal.active.file.write_all(torn.as_bytes()).unwrap();
+        // As after a disk was full.
+        journal.append(&rows[3]).unwrap();
         assert!(leftovers(folder.path()).unwrap().is_empty(), "in use");
         drop(journal);
 
@@ -223,9 +241,21 @@ mod tests {
             kept.iter()
                 .all(|row| row.consumption == rows[0].consumption)
         );
+        for leftover in &found {
+            // As if another process had been quicker.
+            std::fs::remove_file(&leftover.path).unwrap();
+        }
         for leftover in found {
             leftover.remove().unwrap();
         }
+        assert!(leftovers(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_of_somebody_else_is_no_journal() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("notes.calls"), "call Jeanne").unwrap();
+        std::fs::create_dir(folder.path().join("recorded.calls")).unwrap();
         assert!(leftovers(folder.path()).unwrap().is_empty());
     }
 

@@ -171,18 +171,17 @@ impl Ledger {
         &self.waiting
     }
 
-    /// From now on, keeps the rows of free calls in a journal in a folder until [`Ledger::write_waiting`] writes them,
-    /// and writes those that killed processes left there. Blocks.
+    /// From now on, keeps the rows of free calls in a journal in a folder until [`Ledger::write_waiting`] writes them.
+    /// Blocks.
     ///
     /// # Errors
-    /// The journal or the ledger cannot be written.
+    /// The journal cannot be created.
     pub fn keep_journal(&self, folder: &Path) -> io::Result<()> {
-        self.write_leftovers(folder)?;
         self.waiting.keep_in(Journal::create(folder)?);
         Ok(())
     }
 
-    /// Writes the rows that killed processes left in the journals of a folder. Blocks.
+    /// Writes the rows that killed processes left in the journals of a folder. Processes may do so at once. Blocks.
     ///
     /// # Errors
     /// A journal cannot be read or deleted; the ledger cannot be written.

@@ -204,6 +204,7 @@ async fn free_calls_of_a_killed_process_are_written_once_when_another_starts() {
 
     let next = Ledger::new(&store, &Clock::system());
     next.keep_journal(folder.path()).unwrap();
+    next.write_leftovers(folder.path()).unwrap();
     assert_eq!(written(&store).1, 6);
     next.record(free()).await.unwrap();
     next.end_journal().unwrap();

@@ -6,6 +6,7 @@
 //! one succeeds. So an idle service writes nothing to them, and a service that the load balancer no longer uses still
 //! notices when there is room again. If the disk does not respond, a check does not end, and its worker counts as hung.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,19 +49,20 @@ impl DiskCheck {
     /// # Errors
     /// The system cannot start a thread.
     pub(crate) fn start(self, supervisor: &Supervisor) -> io::Result<Watcher> {
-        let mut found = self.obstacle(true);
+        let mut found = self.obstacle(true, None);
         self.readiness.set_obstacle(found.clone());
         let mut looks = 0_u32;
         watch(supervisor, "disk-look", move || {
             looks = looks.wrapping_add(1);
-            found = self.obstacle(found.is_some() || looks.is_multiple_of(LOOKS_PER_TRIAL));
+            let tries = found.is_some() || looks.is_multiple_of(LOOKS_PER_TRIAL);
+            found = self.obstacle(tries, found.as_deref());
             self.readiness.set_obstacle(found.clone());
         })
     }
 
     /// Returns what keeps the service from writing; `None` if nothing does. If `tries`, also writes a trial file.
-    /// Blocks.
-    fn obstacle(&self, tries: bool) -> Option<String> {
+    /// Logs the reason if it is not the obstacle `known` from the last check. Blocks.
+    fn obstacle(&self, tries: bool, known: Option<&str>) -> Option<String> {
         if let Ok(free) = free_bytes(&self.data)
             && free < self.free_min_bytes
         {
@@ -75,16 +77,22 @@ impl DiskCheck {
             if database.last_failure().is_some()
                 && let Err(error) = database.try_write()
             {
-                tracing::warn!(name, %error, "cannot be written");
-                return Some(format!("the {name} cannot be written"));
+                return Some(unwritable(name, &error, known));
             }
         }
         if tries && let Err(error) = write_trial(&self.data) {
-            tracing::warn!(%error, "the data folder cannot be written");
-            return Some("the data folder cannot be written".to_owned());
+            return Some(unwritable("data folder", &error, known));
         }
         None
     }
+}
+
+fn unwritable(name: &str, error: &dyn Error, known: Option<&str>) -> String {
+    let obstacle = format!("the {name} cannot be written");
+    if known != Some(obstacle.as_str()) {
+        tracing::warn!(%error, "{obstacle}");
+    }
+    obstacle
 }
 
 fn write_trial(data: &Path) -> io::Result<()> {
@@ -100,7 +108,25 @@ fn write_trial(data: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+
+    #[test]
+    fn a_reason_is_logged_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Arc::new(File::create(&path).unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(log).finish();
+        let error = io::Error::from(io::ErrorKind::PermissionDenied);
+        tracing::subscriber::with_default(subscriber, || {
+            let first = unwritable("ledger", &error, None);
+            assert_eq!(unwritable("ledger", &error, Some(&first)), first);
+            assert_ne!(unwritable("store", &error, Some(&first)), first);
+        });
+        let lines = fs::read_to_string(&path).unwrap();
+        assert_eq!(lines.lines().count(), 2, "{lines}");
+    }
 
     #[test]
     fn too_little_space_is_an_obstacle_by_name() {
@@ -108,11 +134,11 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let readiness = Readiness::default();
         let look = DiskCheck::new(&store, 0, &readiness);
-        assert_eq!(look.obstacle(true), None);
+        assert_eq!(look.obstacle(true, None), None);
         assert!(!folder.path().join(TRIAL_FILE).exists());
 
         let greedy = DiskCheck::new(&store, u64::MAX, &readiness);
-        let found = greedy.obstacle(false).unwrap();
+        let found = greedy.obstacle(false, None).unwrap();
         assert!(found.contains("server.disk_free_min_mib"), "{found}");
     }
 }

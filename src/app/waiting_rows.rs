@@ -1,4 +1,4 @@
-//! Writes the ledger rows of free calls every second, and before the service ends.
+//! Writes the ledger rows of free calls every second, also those of killed processes, and before the service ends.
 
 use std::io;
 use std::path::Path;
@@ -17,8 +17,8 @@ const LEFT_OUT: Metric<Counter> = Metric::counter(
     "Rows of free calls dropped from the ledger because too many were waiting.",
 );
 
-/// Writes waiting rows every second until the handle is dropped, and registers their metrics. The journal of these rows
-/// is in the data folder.
+/// Writes waiting rows, and those that killed processes left, every second until the handle is dropped; registers their
+/// metrics. The journals of these rows are in the data folder.
 ///
 /// # Errors
 /// The system cannot start a thread.
@@ -31,15 +31,20 @@ pub(crate) fn start(
     if let Err(error) = ledger.keep_journal(data) {
         tracing::warn!(%error, "no journal of free calls can be kept: their rows are written one by one");
     }
+    // Before the first call, because they count against quotas.
+    if let Err(error) = ledger.write_leftovers(data) {
+        tracing::warn!(%error, "free calls of a killed server are not in the ledger yet");
+    }
     let waiting = ledger.waiting().clone();
     metrics.register_gauges(move |gauges| {
         gauges.set(WAITING, &[], waiting.unwritable() as f64);
         gauges.set_count(LEFT_OUT, &[], waiting.left_out());
     });
-    let ledger = ledger.clone();
+    let (ledger, data) = (ledger.clone(), data.to_owned());
     watch(supervisor, "waiting-rows", move || {
         // The check of the disk logs why the ledger cannot be written.
         let _ = ledger.write_waiting();
+        let _ = ledger.write_leftovers(&data);
     })
 }
 

@@ -136,6 +136,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
                     (UsageScope::Account(account.account_id), vec![account])
                 }
             };
+            usage::write_leftovers(&store, &clock);
             let consumed = by_key(&store, consumer, period)?;
             let parts: Vec<UsagePart<'_>> = accounts
                 .iter()

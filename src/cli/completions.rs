@@ -1,7 +1,5 @@
 //! `toise completions`: prints the script that completes commands, options and their values in a shell.
 
-use std::io::{self, Write};
-
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
@@ -23,6 +21,7 @@ pub struct CompletionsArgs {
 pub fn run(arguments: &CompletionsArgs, mut toise: Command) -> CommandResult {
     let mut script = Vec::new();
     generate(arguments.shell, &mut toise, "toise", &mut script);
-    io::stdout().lock().write_all(&script)?;
+    // Ends quietly if nobody reads it, unlike `Write`.
+    print!("{}", String::from_utf8_lossy(&script));
     Ok(())
 }

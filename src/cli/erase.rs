@@ -1,6 +1,6 @@
 //! `toise erase`: removes the contacts of a person from everything that is stored. Works while a server is running.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
@@ -15,6 +15,7 @@ use toise_store::Store;
 
 /// Arguments of `erase`.
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("contact").required(true).multiple(true).args(["phone", "email", "name"]))]
 #[command(after_help = "\
 Give everything the person names, in one call. Telephone numbers compare with or without +33, spaces and dots, addresses
 in any case, names as a whole in any case and order, with or without accents. A contact person with one of them is
@@ -34,7 +35,7 @@ Examples:
   toise erase --phone +33612345678 --email jean@example.fr --name \"Jean Dupont\" --json")]
 pub struct EraseArgs {
     /// Telephone number of the person
-    #[arg(long, value_name = "N", required_unless_present_any = ["email", "name"])]
+    #[arg(long, value_name = "N")]
     phone: Option<String>,
     /// Email address of the person
     #[arg(long, value_name = "E")]

@@ -342,6 +342,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             print_changed(common, &changed, &clock);
         }
         KeysAction::Usage { key, period } => {
+            usage::write_leftovers(&store, &clock);
             print_usage(common, &store, key.as_deref(), period)?;
         }
     }

@@ -1,7 +1,7 @@
 //! `toise reports`: lists the reports of accounts about wrong listings and resolves them. Works while the server is
 //! running.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -45,11 +45,12 @@ enum ReportsAction {
         take: usize,
     },
     /// Resolve a report by a merge, a split or a note
+    #[command(group = ArgGroup::new("decision").required(true).multiple(true).args(["merge", "split", "note"]))]
     Resolve {
         /// Identifier of the report
         report: Uuid,
         /// Property that is the same asset as the reported one; the two are merged
-        #[arg(long, value_name = "PROPERTY", value_parser = id, required_unless_present_any = ["split", "note"])]
+        #[arg(long, value_name = "PROPERTY", value_parser = id)]
         merge: Option<FlxId>,
         /// Adverts that do not belong to the reported property; they are split off permanently
         #[arg(long, value_name = "ADVERT", value_parser = id, num_args = 1.., conflicts_with = "merge")]

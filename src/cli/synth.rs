@@ -390,9 +390,8 @@ fn report(
 }
 
 fn print_report(common: &Common, report: &SynthReport) -> CommandResult {
-    let mut out = io::stdout().lock();
     if common.json {
-        writeln!(out, "{}", serde_json::to_string(report)?)?;
+        println!("{}", serde_json::to_string(report)?);
         return Ok(());
     }
     for made in &report.made {
@@ -401,17 +400,17 @@ fn print_report(common: &Common, report: &SynthReport) -> CommandResult {
             None => common.data.display().to_string(),
         };
         let (what, items, rows) = (made.what, made.items, made.rows);
-        write!(out, "{what}: {items} items in {rows} rows, ")?;
+        print!("{what}: {items} items in {rows} rows, ");
         if let Some(properties) = made.properties {
-            write!(out, "{properties} properties, ")?;
+            print!("{properties} properties, ");
         }
         if let Some(bytes) = made.bytes_uncompressed {
-            write!(out, "{:.1} MB, ", bytes as f64 / 1e6)?;
+            print!("{:.1} MB, ", bytes as f64 / 1e6);
         }
         if let Some(files) = made.files {
-            write!(out, "{files} files, ")?;
+            print!("{files} files, ");
         }
-        writeln!(out, "to {place} in {:.1} s", made.seconds)?;
+        println!("to {place} in {:.1} s", made.seconds);
     }
     Ok(())
 }

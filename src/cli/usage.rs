@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::answers::consumption_answer;
+use toise_accounts::ledger::Ledger;
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{DayRange, Usage, by_type};
+use toise_base::clock::Clock;
+use toise_store::Store;
 
 /// The days that a report covers.
 #[derive(Args, Debug)]
@@ -33,6 +36,13 @@ impl PeriodArgs {
             let option = fault.path.replace("_date", "");
             format!("--{option} {}", fault.message.replace("_date", "")).into()
         })
+    }
+}
+
+/// Writes the free calls of killed servers to the ledger; says so if that fails. Blocks.
+pub fn write_leftovers(store: &Store, clock: &Clock) {
+    if let Err(error) = Ledger::new(store, clock).write_leftovers(store.folder()) {
+        eprintln!("free calls of a killed server are not in the ledger yet: {error}");
     }
 }
 

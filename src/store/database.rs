@@ -23,6 +23,8 @@ use toise_base::supervise::Supervisor;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
+/// Name of the file that shows whether a folder can be written.
+const TRIAL_FILE: &str = ".opened";
 /// The pragma of the schema version; SQLite writes it even if the value is the same.
 const VERSION_PRAGMA: &str = "user_version";
 
@@ -290,11 +292,49 @@ pub(super) fn open_writer(
     std::fs::create_dir_all(data).map_err(Error::io(data))?;
     let files = DatabaseFiles::create(data, name)?;
     files.examine_log()?;
-    let mut connection = connect(&files)?;
-    functions::register(&connection)?;
-    migrations::apply(&mut connection, steps)?;
+    let connection = match connect_migrated(&files, steps) {
+        Err(error @ Error::Sqlite(_)) => {
+            // SQLite names neither a folder that cannot be written nor the reason.
+            require_writable(data)?;
+            return Err(error);
+        }
+        connected => connected?,
+    };
     let files = files.opened()?;
     // Makes the directory entries of the file and its log durable, not only their content.
     sync_folder(data).map_err(Error::io(data))?;
     Ok((files, connection))
+}
+
+fn connect_migrated(files: &DatabaseFiles, steps: &Steps<'_>) -> Result<Connection> {
+    let mut connection = connect(files)?;
+    functions::register(&connection)?;
+    migrations::apply(&mut connection, steps)?;
+    Ok(connection)
+}
+
+/// Creates a file in a folder and deletes it.
+fn require_writable(folder: &Path) -> Result<()> {
+    let path = folder.join(TRIAL_FILE);
+    std::fs::File::create(&path)
+        .and_then(|_| std::fs::remove_file(&path))
+        .map_err(Error::io(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        require_writable(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+        // Even root cannot create a file where there is a folder.
+        std::fs::create_dir(folder.path().join(TRIAL_FILE)).unwrap();
+        let refused = require_writable(folder.path()).unwrap_err().to_string();
+        let path = folder.path().display().to_string();
+        assert!(refused.starts_with(&path), "{refused}");
+    }
 }

@@ -89,7 +89,7 @@ class Page:
         hidden = ("TOISE_", "RUST_LOG")
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         self.environment.update(HOME=str(folder), PATH=f"{folder / 'bin'}:{os.environ['PATH']}")
-        self.ports = {"8080": free_port(), "9000": free_port()}
+        self.ports = {port: free_port() for port in ("8080", "9000", "9001")}
         self.printed = ""
         self.running: list[tuple[subprocess.Popen[bytes], pathlib.Path]] = []
 

@@ -17,6 +17,8 @@ fn commands_end_quietly_when_nobody_reads_their_output() {
     for arguments in [
         &["import", "dvf", file][..],
         &["version"],
+        &["completions", "bash"],
+        &["synth", "--lake", "--dvf", "10"],
         &["config"],
         &["keys", "create"],
         &["keys", "list"],

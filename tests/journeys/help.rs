@@ -67,6 +67,16 @@ fn an_error_ends_with_the_command_that_helps() {
         let last = last.trim_end_matches('.');
         assert!(last.ends_with(help), "{arguments:?}: {said}");
     }
+    for (arguments, any_of) in [
+        (&["erase"][..], "<--phone <N>|--email <E>|--name <TEXT>>"),
+        (
+            &["reports", "resolve", "01a22a5b-4240-7222-9071-f80cbf042ea5"],
+            "<--merge <PROPERTY>|--split <ADVERT>",
+        ),
+    ] {
+        let said = errors(&typed(&data, arguments));
+        assert!(said.contains(any_of), "{arguments:?}: {said}");
+    }
     let mistyped = errors(&typed(&data, &["ingst"]));
     assert!(mistyped.contains("'ingest'"), "{mistyped}");
     let missing = errors(&typed(&folder.path().join("typo"), &["check"]));

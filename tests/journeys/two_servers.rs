@@ -1,16 +1,22 @@
 //! Two servers on a data folder. Clients send the same call to both at once, as behind a load balancer that retries on
-//! another server: it is executed once, charged once, and both give the same response.
+//! another server: it is executed once, charged once, and both give the same response. If one of them is killed, no call
+//! is missing from the consumption.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use reqwest::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
+use crate::support::collecting::until;
 use crate::support::http_client;
 use crate::support::process::{Server, new_key, run};
 
 /// Number of keys requested, each from both servers at once.
 const ROUNDS: usize = 12;
+/// Number of free calls before a server is killed.
+const FREE_CALLS: usize = 20;
 const SEARCH: &str = "/v2/protected/opendata/dvf/search";
 const KEYS: &str = "/v2/protected/admin/keys";
 
@@ -68,4 +74,43 @@ async fn a_call_that_reaches_both_at_once_is_made_and_charged_once() {
     assert_eq!(keys.as_array().unwrap().len(), 1 + ROUNDS);
     let usage = run(data, &["accounts", "usage", "Agence"]);
     assert_eq!(usage["usage"][0]["total_credits"], ROUNDS);
+}
+
+/// Makes free calls and kills the server before it has written all of them to the ledger.
+async fn make_free_calls_and_kill(server: Server, key: &str) {
+    let client = Client::new(&server, key);
+    for _ in 0..FREE_CALLS {
+        let (status, answer) = client.post("opendata/dvf/search", json!({})).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    drop(server);
+}
+
+/// Returns the calls in the first account of a report of a command.
+fn reported(data: &Path, command: &str) -> Value {
+    run(data, &[command, "usage"])["usage"][0]["consumption_per_type"][0]["calls"].clone()
+}
+
+#[tokio::test]
+async fn free_calls_of_a_killed_server_are_reported_by_the_other_one_and_by_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, restored] = &["data", "restored"].map(|name| folder.path().join(name));
+    let key = &new_key(data, &["--scopes", "search"]);
+    let [first, second] = [(); 2].map(|()| Server::start(data, "serve"));
+    let client = Client::new(&second, key);
+    make_free_calls_and_kill(first, key).await;
+    until("the other server reports the calls", async || {
+        let report = client.get("consumption").await;
+        report["data"]["consumption_per_type"][0]["calls"] == FREE_CALLS
+    })
+    .await;
+
+    make_free_calls_and_kill(second, key).await;
+    let backup = folder.path().join("backup").display().to_string();
+    run(data, &["backup", &backup]);
+    run(restored, &["restore", &backup]);
+    assert_eq!(reported(restored, "keys"), 2 * FREE_CALLS);
+
+    make_free_calls_and_kill(Server::start(data, "serve"), key).await;
+    assert_eq!(reported(data, "accounts"), 3 * FREE_CALLS);
 }

@@ -25,6 +25,8 @@ pub const SIZES: [&str; 6] = ["1", "2", "3", "4", "5-9", "10+"];
 pub const USUAL_CONTRADICTING_SHARE: f64 = 0.02;
 /// Minimum merged pairs for a meaningful share.
 const SHARE_PAIRS_MIN: u64 = 50;
+/// Standard errors by which a store may exceed the usual share by chance.
+const CHANCE_ERRORS: f64 = 2.0;
 /// Properties read at once.
 const PROPERTIES_PER_GROUP: usize = 1_000;
 
@@ -66,10 +68,11 @@ impl MergeCounts {
         self.contradicting_pairs as f64 / self.merged_pairs.max(1) as f64
     }
 
-    /// Returns whether more merged pairs contradict each other than is usual.
+    /// Returns whether more merged pairs contradict each other than is usual, and than chance explains.
     pub fn is_unusual(&self) -> bool {
-        self.merged_pairs >= SHARE_PAIRS_MIN
-            && self.contradicting_share() > USUAL_CONTRADICTING_SHARE
+        let usual_pairs = USUAL_CONTRADICTING_SHARE * self.merged_pairs as f64;
+        let explained = usual_pairs + CHANCE_ERRORS * usual_pairs.sqrt();
+        self.merged_pairs >= SHARE_PAIRS_MIN && self.contradicting_pairs as f64 > explained
     }
 }
 

@@ -68,6 +68,23 @@ fn merged_pairs_and_their_contradictions_are_counted() {
 }
 
 #[test]
+fn a_share_that_chance_explains_is_not_unusual() {
+    for (merged_pairs, contradicting_pairs, is_unusual) in [
+        (149, 3, false),
+        (149, 7, true),
+        (1_000_000, 20_100, false),
+        (1_000_000, 20_300, true),
+    ] {
+        let counts = MergeCounts {
+            merged_pairs,
+            contradicting_pairs,
+            ..MergeCounts::default()
+        };
+        assert_eq!(counts.is_unusual(), is_unusual, "{counts:?}");
+    }
+}
+
+#[test]
 fn a_text_on_many_homes_forgives_no_contradiction() {
     let (_folder, listings) = listings();
     let text = "Location par un professionnel dans une résidence bien située, proche des commerces, des écoles et des \
