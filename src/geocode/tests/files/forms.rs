@@ -134,6 +134,14 @@ fn lines_above_the_header_are_copied_and_skipped() {
 }
 
 #[test]
+fn rows_that_a_delimiter_closes_have_a_last_column_without_a_name() {
+    let file = "town;note\nMende;5;\nMarvejols;4; \n";
+    let wanted =
+        "town;note;;result_citycode;result_status\nMende;5;;48095;ok\nMarvejols;4; ;48092;ok\n";
+    assert_eq!(text(file, &request(&["town"])), wanted);
+}
+
+#[test]
 fn a_file_in_windows_1252_stays_in_it() {
     let mut wanted = request(&["ville"]);
     wanted.result_columns.push("result_city".into());
