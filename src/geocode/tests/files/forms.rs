@@ -450,6 +450,23 @@ fn an_output_whose_extension_names_another_format_is_refused() {
 }
 
 #[test]
+fn geojson_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("a.geojson"), folder.path().join("out"));
+    let feature = r#"{"type": "Feature", "properties": {"town": "Mende"}, "geometry": null}"#;
+    for text in [
+        format!(
+            "{{\n\"type\": \"FeatureCollection\",\n\"features\": [\n{feature},\n{feature}\n]\n}}\n"
+        ),
+        format!("{{\"type\":\"FeatureCollection\",\"features\":[{feature}]}}"),
+    ] {
+        std::fs::write(&input, text).unwrap();
+        let refused = run(&job(&input, &output, &request(&["town"])), &communes()).unwrap_err();
+        assert!(refused.to_string().contains("this is GeoJSON"), "{refused}");
+    }
+}
+
+#[test]
 fn parquet_keeps_its_columns() {
     use ::parquet::arrow::ArrowWriter;
     use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
