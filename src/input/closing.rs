@@ -28,7 +28,8 @@ pub(crate) fn header_end(text: &[u8], delimiter: u8) -> Option<usize> {
     while closed < ROWS_MAX && rows.read_byte_record(&mut row).ok()? {
         let is_closed = row.len() == width + 1 && row[width].trim_ascii().is_empty();
         if !is_closed {
-            let is_cut = closed > 0 && rows.position().byte() >= text.len() as u64;
+            let is_last = rows.position().byte() >= text.len() as u64;
+            let is_cut = is_last && !matches!(text.last(), Some(b'\n' | b'\r'));
             if is_cut {
                 break;
             }
@@ -111,6 +112,7 @@ mod tests {
             "a;b\n5;2;3\n4;5;\n",
             "a;b\n5;2;\n4;5;6\n7;8;\n",
             "a;b\n5;2;;\n",
+            "a;b\n5;2;\n3;4\n",
             "a;b\n5;2;\n3;4\n6;7;\n",
             "a;b;\n5;2;\n",
             // Row names of R, and a last column without values.
