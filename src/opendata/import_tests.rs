@@ -376,9 +376,9 @@ fn a_sale_whose_commune_code_was_lost_is_in_the_commune_of_its_parcel() {
              S,40,8.83009,42.547879"
         )
     };
-    let (records, report) = geo(&[&row("")]);
+    let (records, report) = geo(&[row("").as_str()]);
     assert_eq!(report.rows_rejected(), 0);
-    assert_eq!(records, geo(&[&row("2B167")]).0);
+    assert_eq!(records, geo(&[row("2B167").as_str()]).0);
 }
 
 #[test]
