@@ -8,9 +8,8 @@ use std::io::{self, Read};
 /// Maximum number of rows that are looked at.
 const ROWS_MAX: usize = 100;
 
-/// Returns the position of the end of the header in a text whose rows all end with one delimiter more than the header; `None`
-/// for other texts. A file of R whose rows begin with their number, without a name, is none: there the names are
-/// shifted.
+/// Returns where the header ends in a text whose rows all end with one delimiter more than the header; `None` for other
+/// texts. A file of R whose rows begin with their number, without a name, is none: there the names are shifted.
 pub(crate) fn header_end(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -24,7 +23,7 @@ pub(crate) fn header_end(text: &[u8], delimiter: u8) -> Option<usize> {
     }
     let width = row.len();
     let end = usize::try_from(rows.position().byte()).ok()?;
-    let (mut closed, mut numbered) = (0, 0);
+    let (mut closed, mut numbered): (usize, usize) = (0, 0);
     while closed < ROWS_MAX && rows.read_byte_record(&mut row).ok()? {
         let is_closed = row.len() == width + 1 && row[width].trim_ascii().is_empty();
         if !is_closed {
