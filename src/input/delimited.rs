@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
+use crate::closing::{Closed, header_end};
 use crate::form::SharedForm;
 use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
 
@@ -25,6 +26,8 @@ pub struct Splitter {
     delimiter: u8,
     /// Bytes above the header.
     preamble: usize,
+    /// Where the header lacks the delimiter that closes all rows, in bytes.
+    unclosed_at: Option<usize>,
     is_flexible: bool,
     trim: csv::Trim,
     buffer_bytes: Option<usize>,
@@ -49,9 +52,11 @@ impl Splitter {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
             form.set_header_line(lines as u64 + 1);
         }
+        let unclosed_at = header_end(&start[preamble..], delimiter).map(|end| preamble + end);
         Self {
             delimiter,
             preamble,
+            unclosed_at,
             is_flexible: false,
             trim: csv::Trim::None,
             buffer_bytes: None,
@@ -66,6 +71,11 @@ impl Splitter {
     /// Returns the number of bytes above the header, or above the line break before it.
     pub fn preamble(&self) -> usize {
         self.preamble
+    }
+
+    /// Returns whether all rows end with a delimiter that the header lacks: they have a last column without a name.
+    pub fn lacks_closing_delimiter(&self) -> bool {
+        self.unclosed_at.is_some()
     }
 
     /// Accepts rows of another width than the header.
@@ -107,8 +117,9 @@ impl Splitter {
         if let Some(bytes) = self.buffer_bytes {
             builder.buffer_capacity(bytes);
         }
+        let unclosed_at = self.unclosed_at.map(|at| (at, self.delimiter));
         builder.from_reader(EvenText {
-            inner: source,
+            inner: Closed::new(source, unclosed_at),
             delimiter: has_quotes.then_some(self.delimiter),
             preamble: self.preamble,
             place: Place::Start,
@@ -192,7 +203,7 @@ enum Place {
 /// A reader of delimited text whose lines all end alike, without what is above the header. Fails at the end of a text in
 /// which a quotation mark is open.
 pub struct EvenText<R> {
-    inner: R,
+    inner: Closed<R>,
     /// The delimiter of a text with quotation marks.
     delimiter: Option<u8>,
     /// Bytes above the header that have not been read. Only their line ends are returned, so that lines keep their numbers.

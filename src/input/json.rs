@@ -100,6 +100,21 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(is_other).unwrap_or(text.len())
 }
 
+/// Bytes at the beginning of a text that are searched for the type of a GeoJSON document.
+const GEOJSON_START_BYTES: usize = 400;
+
+/// Why a GeoJSON document is not read as a table.
+pub const IS_GEOJSON: &str = "this is GeoJSON: write the table as CSV, Parquet or NDJSON, or import the file as a layer \
+    (toise import layer)";
+
+/// Returns whether a text begins as a GeoJSON document of features does, in which the columns are inside an object of each
+/// row.
+pub fn is_geojson(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let start = &start[..start.len().min(GEOJSON_START_BYTES)];
+    start.starts_with(b"{") && memchr::memmem::find(start, b"\"FeatureCollection\"").is_some()
+}
+
 /// Returns whether a text begins as a JSON array of objects does.
 pub fn is_array_of_objects(start: &[u8]) -> bool {
     let inner = start.trim_ascii_start().strip_prefix(b"[");

@@ -11,6 +11,7 @@
 mod archive;
 mod arrow_file;
 mod bounds;
+mod closing;
 mod column_evidence;
 pub mod day;
 pub mod delimited;

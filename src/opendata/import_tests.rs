@@ -369,6 +369,19 @@ fn bad_rows_are_counted_and_the_others_imported() {
 }
 
 #[test]
+fn a_sale_whose_commune_code_was_lost_is_in_the_commune_of_its_parcel() {
+    let row = |commune: &str| {
+        format!(
+            "m1,2021-06-25,1,Vente,240000,22,,RIBBE ROSSE,20214,{commune},Montegrosso,2B167000ZD0022,,,,0,Maison,60,1,\
+             S,40,8.83009,42.547879"
+        )
+    };
+    let (records, report) = geo(&[row("").as_str()]);
+    assert_eq!(report.rows_rejected(), 0);
+    assert_eq!(records, geo(&[row("2B167").as_str()]).0);
+}
+
+#[test]
 fn a_parcel_that_a_spreadsheet_rounded_is_left_out_of_the_sale() {
     let row = |parcel: &str| {
         format!("m1;2023-01-05;1;Vente;90000;1;;RUE A;;83137;;{parcel};;;;0;Maison;50;3;;;;")

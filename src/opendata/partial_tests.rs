@@ -263,3 +263,17 @@ fn all_numbers(table: &Table) -> Vec<String> {
     }
     numbers
 }
+
+#[test]
+fn of_two_published_names_of_one_value_the_second_counts_where_the_first_is_empty() {
+    let table = Table::new();
+    let text =
+        "N°DPE,Conso_5_usages_énergie_n°1,Conso_5_usages_é_finale_énergie_n°1\nA,,2053.5\nB,7,8\n";
+    assert_eq!(table.import(text, true).0.added, 2);
+    for (id, value) in [("A", 2053.5), ("B", 7.0)] {
+        assert_eq!(
+            table.record(id)["conso_5_usages_ef_energie_n1"].as_f64(),
+            Some(value)
+        );
+    }
+}

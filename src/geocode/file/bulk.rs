@@ -18,7 +18,9 @@ use super::text::TextEncoding;
 use super::{ndjson, parquet};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::json::{is_array_of_objects, is_document, lines_of_array, lines_of_document};
+use toise_input::json::{
+    IS_GEOJSON, is_array_of_objects, is_document, is_geojson, lines_of_array, lines_of_document,
+};
 use toise_input::{Input, ReadFile, TextConversion};
 use toise_lake::foreign::ForeignError;
 
@@ -199,6 +201,9 @@ impl FileJob<'_> {
             .map_err(|error| self.reading(error))?;
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         let unmarked = unmarked.unwrap_or(start);
+        if !input.is_parquet && is_geojson(unmarked) {
+            return Err(self.misfit(Fault::new("data", IS_GEOJSON)));
+        }
         let is_object = is_document(unmarked);
         let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));
         if is_json {

@@ -75,6 +75,7 @@ impl CsvPlan {
         let form = SharedForm::default();
         let splitter = Splitter::new(text, delimiter.transpose()?, &form);
         let delimiter = splitter.delimiter();
+        let is_unclosed = splitter.lacks_closing_delimiter();
         let (above, mut text) = text.split_at(splitter.preamble());
         if !above.is_empty() {
             let is_break = |byte: &&u8| matches!(byte, b'\r' | b'\n');
@@ -93,10 +94,15 @@ impl CsvPlan {
         }
         let names = cells(first.bytes, delimiter);
         check_columns(names.len()).map_err(|reason| Fault::new("data", reason))?;
-        let names: Vec<String> = names
+        let mut names: Vec<String> = names
             .iter()
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
+        let mut header = [above, first.bytes].concat();
+        if is_unclosed {
+            names.push(String::new());
+            header.push(delimiter);
+        }
         let (columns, mut reading) = InputColumns::understand_line(request, &names)?;
         reading.form = form.found();
         reading.form.encoding = Some(encoding.name().to_owned());
@@ -106,7 +112,7 @@ impl CsvPlan {
             encoding,
             columns,
             width: names.len(),
-            header: [above, first.bytes].concat(),
+            header,
             header_bytes: (above.len() + first.bytes.len() + first.line_break.len()) as u64,
             header_lines: first_lines + line_breaks(first.line_break),
             line_break: match first.line_break {

@@ -1,11 +1,12 @@
 //! Unpacks a file that a client sent, so that the rest of the service gets plain text in a seekable file.
 
 use std::fs::File;
-use std::io::{self, Seek};
+use std::io::{self, BufRead, Seek};
 
 use super::csv::Error;
 use super::request::FileRequest;
 use toise_contract::Fault;
+use toise_input::json::{IS_GEOJSON, is_geojson};
 use toise_input::{Bounds, FileForm, Input, TextConversion};
 
 /// Maximum bytes of a workbook held in memory: the shared strings of an XLSX file, or the whole of any other.
@@ -28,10 +29,13 @@ pub fn unpacked(file: &mut File, bytes_max: u64) -> Result<Option<Input<'static>
     };
     file.rewind()?;
     let input = toise_input::open_within(file.try_clone()?, TextConversion::Utf16Only, bounds);
-    let input = input.map_err(|error| match error {
+    let mut input = input.map_err(|error| match error {
         toise_input::Error::Io(error) => explained(error),
         toise_input::Error::Refused(reason) => Fault::new(FILE, reason).into(),
     })?;
+    if is_geojson(input.reader.fill_buf().map_err(explained)?) {
+        return Err(Fault::new(FILE, IS_GEOJSON).into());
+    }
     if input.form.found() != FileForm::default() {
         return Ok(Some(input));
     }

@@ -10,7 +10,7 @@ const NUMBER: &str = "numero";
 source_fields! {
     /// A value of a row, with its published names: current names first, then older ones, then those of local bases.
     BanField: &[&str] {
-        Id = &["id"];
+        Id = &["id", "id_ban"];
         Number = &[NUMBER];
         Suffix = &["rep", "suffixe"];
         Name = &["nom_voie", "nom_lieu_dit", "voie_nom", "toponyme", "nom"];
@@ -149,11 +149,13 @@ impl BanColumns {
 /// Returns each name that is cut to [`CUT_CHARS`], with the whole name; `plain` are the normalised names of the header.
 fn cut_names(header: &Header, plain: &[String]) -> Vec<String> {
     let mut cut = Vec::new();
+    let known = || FIELDS.iter().flat_map(|(_, names)| names.iter());
     for (name, plain) in header.names.iter().zip(plain) {
-        let mut known = FIELDS.iter().flat_map(|(_, names)| names.iter());
-        let whole =
-            known.find(|known| known.len() > CUT_CHARS && known.starts_with(plain.as_str()));
-        if let Some(whole) = whole.filter(|_| plain.len() == CUT_CHARS) {
+        // `code_insee` is whole, although a longer name begins with it.
+        if plain.len() != CUT_CHARS || known().any(|known| known == plain) {
+            continue;
+        }
+        if let Some(whole) = known().find(|known| known.starts_with(plain.as_str())) {
             cut.push(format!("{name} to {whole}"));
         }
     }
@@ -178,6 +180,8 @@ mod tests {
             "uid_adresse;cle_interop;commune_insee;commune_nom;voie_nom;numero;suffixe;position;x;y;long;lat;source",
             "id_ban_commune;id_ban_toponyme;id_ban_adresse;cle_interop;commune_insee;commune_nom;toponyme;toponyme_bre;\
              numero;suffixe;position;x;y;long;lat;cad_parcelles;source;date_der_maj;certification_commune",
+            // From R, where the identifier was renamed.
+            "id_ban;id_fantoir;numero;rep;nom_voie;code_postal;code_insee;nom_commune;code_insee_ancienne_commune;lon;lat",
             // Local bases of versions 1.1 and 1.5.
             "cle_interop;uid_adresse;voie_nom;numero;suffixe;commune_nom;position;x;y;long;lat;source;date_der_maj",
             "id_ban_commune;id_ban_toponyme;id_ban_adresse;commune_insee;toponyme;numero;suffixe;commune_nom;position;\
@@ -214,11 +218,14 @@ mod tests {
 
     #[test]
     fn a_file_without_an_identifier_is_an_error_that_names_the_column() {
-        let header = Header::new(vec!["numero".into(), "nom_voie".into()]);
-        let error = BanColumns::find(&header, "f.csv").unwrap_err().to_string();
-        assert!(
-            error.contains("f.csv") && error.contains("\"id\""),
-            "{error}"
-        );
+        // `code_insee` has as many characters as a shapefile leaves of a name, and is whole.
+        for names in ["numero;nom_voie", "nom;numero;nom_voie;code_insee"] {
+            let header = Header::new(names.split(';').map(str::to_owned).collect());
+            let error = BanColumns::find(&header, "f.csv").unwrap_err().to_string();
+            assert!(
+                error.contains("f.csv") && error.contains("column \"id\": column missing"),
+                "{error}"
+            );
+        }
     }
 }

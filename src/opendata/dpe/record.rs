@@ -112,7 +112,13 @@ impl<'r> DpeRow<'r> {
     /// Returns the value of the column at an index, without blanks around it; empty if there is none.
     fn value(&self, index: usize) -> &'r str {
         let value = match (self.columns.positions[index], self.stored) {
-            (Some(position), _) => self.block.cell(self.row, position),
+            (Some(position), _) => {
+                let first = self.block.cell(self.row, position);
+                match self.columns.seconds[index] {
+                    Some(second) if first.trim().is_empty() => self.block.cell(self.row, second),
+                    _ => first,
+                }
+            }
             (None, Some(stored)) => stored.value(all()[index].name),
             (None, None) => "",
         };

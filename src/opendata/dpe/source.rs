@@ -72,6 +72,9 @@ fn loose_name(name: &str) -> String {
 pub struct DpeColumns {
     /// Position in the file of each published column.
     pub positions: Vec<Option<usize>>,
+    /// The same of a second column, under another published name, that counts where the first is empty. Exports of the
+    /// former register have `Conso_5_usages_énergie_n°1`, which is empty, and `Conso_5_usages_é_finale_énergie_n°1`.
+    pub seconds: Vec<Option<usize>>,
     /// Unknown columns, and columns that repeat a known one in another spelling.
     pub unknown: Vec<String>,
 }
@@ -101,12 +104,23 @@ impl DpeColumns {
                 }
             }
         }
+        let mut seconds = vec![None; all().len()];
+        for (at, name) in header.names.iter().enumerate() {
+            if taken[at] {
+                continue;
+            }
+            if let Some(index) = EXACT.get(name.as_str()) {
+                taken[at] = seconds[*index].is_none();
+                seconds[*index] = seconds[*index].or(Some(at));
+            }
+        }
         let columns = Self {
             unknown: (0..header.names.len())
                 .filter(|at| !taken[*at])
                 .map(|at| header.names[at].clone())
                 .collect(),
             positions,
+            seconds,
         };
         if let Some(column) = former_register(header) {
             return Err(Error::malformed(
@@ -286,6 +300,16 @@ mod tests {
                 "{name}"
             );
         }
+        let whole = [
+            "N°DPE",
+            "Conso_5_usages_énergie_n°1",
+            "Conso_5_usages_é_finale_énergie_n°1",
+        ];
+        let columns = DpeColumns::find(&header(&whole), "f.csv").unwrap();
+        let index = index_of("conso_5_usages_ef_energie_n1").unwrap();
+        assert_eq!(columns.positions[index], Some(1));
+        assert_eq!(columns.seconds[index], Some(2));
+        assert_eq!(columns.unknown, [""; 0]);
         let others = ["N°DPE", "Coût_ECS_dépensier", "Cage_d'escalier", "_score"];
         let columns = DpeColumns::find(&header(&others), "f.csv").unwrap();
         assert_eq!(columns.unknown, others[1..]);

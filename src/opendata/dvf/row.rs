@@ -161,8 +161,8 @@ impl<'b> RowReader<'_, 'b> {
 
     /// Parses a row; returns `None` and adds to `findings` if the row is rejected.
     ///
-    /// A row is rejected for an unreadable date or price, or a missing commune. A missing price is accepted: exchanges
-    /// and old deeds have none, and the sale still took place.
+    /// A row is rejected for an unreadable date or price, or if neither its code nor its parcel names the commune. A
+    /// missing price is accepted: exchanges and old deeds have none, and the sale still took place.
     pub fn read(&self, findings: &mut ConversionFindings) -> Option<DvfRow<'b>> {
         let cell = |field| self.cell(field);
         let date = cell(DvfField::Date);
@@ -175,11 +175,14 @@ impl<'b> RowReader<'_, 'b> {
             self.reject(reason, DvfField::Date, findings);
             return None;
         };
-        let commune = commune_code(
+        let mut commune = commune_code(
             self.columns.form,
             cell(DvfField::DepartmentCode),
             cell(DvfField::CommuneCode),
         );
+        if commune.is_empty() {
+            commune = self.commune_of_parcel();
+        }
         if commune.len() != 5 {
             let reason = if commune.is_empty() {
                 "commune missing"
@@ -247,6 +250,16 @@ impl<'b> RowReader<'_, 'b> {
             commune: place.commune,
             former_commune: place.former,
         })
+    }
+
+    /// Returns the commune at the start of the parcel, for a row without one; empty if there is no parcel. A program that
+    /// takes `code_commune` for a number leaves out the codes of Corsica.
+    fn commune_of_parcel(&self) -> Cow<'b, str> {
+        let parcel = code(self.cell(DvfField::Parcel), 14);
+        match parcel.get(..5) {
+            Some(commune) if is_parcel_id(&parcel) => Cow::Owned(commune.to_owned()),
+            _ => Cow::Borrowed(""),
+        }
     }
 
     /// Returns the parcel of a row under its current code; empty if the row names none that can be read. The code before

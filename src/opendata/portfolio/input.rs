@@ -104,6 +104,9 @@ impl OpenPortfolio {
         let columns_of = |portfolio: &Portfolio, names: &[String]| {
             PortfolioColumns::new(portfolio, names).map_err(|error| error.in_file(&name))
         };
+        if !input.is_parquet && json::is_geojson(&probe) {
+            return Err(invalid(json::IS_GEOJSON.to_owned()));
+        }
         let first = probe.trim_ascii_start().first().copied();
         let is_list = first == Some(b'[') || json::is_document(&probe);
         let (form, columns, names) = if input.is_parquet || is_list {

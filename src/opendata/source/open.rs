@@ -11,12 +11,11 @@ use parking_lot::Mutex;
 
 use super::filiation::{self, DfiReader};
 use super::{Block, Error, Header, SourceLocation, columnar, delimited, json};
+use toise_input::json::{IS_GEOJSON, is_geojson};
 use toise_input::{SharedForm, TextConversion};
 
 /// Bytes read to detect the format.
 const PROBE_BYTES: usize = 64 << 10;
-/// Bytes at the beginning of a file that are searched for the type of a GeoJSON document.
-const GEOJSON_START_BYTES: usize = 400;
 
 /// Format of a source, apart from its containers, which are always detected from the first bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,13 +194,8 @@ fn detect(probe: &[u8], name: &str) -> Result<SourceFormat, Error> {
             "binary data: not a text, JSON or Parquet file",
         ));
     }
-    let is_object = probe.trim_ascii_start().starts_with(b"{");
-    let start = &probe[..probe.len().min(GEOJSON_START_BYTES)];
-    if is_object && memchr::memmem::find(start, b"\"FeatureCollection\"").is_some() {
-        return Err(Error::malformed(
-            SourceLocation::file(name),
-            "this is GeoJSON: write the table as CSV, Parquet or NDJSON, or import the file as a layer (toise import layer)",
-        ));
+    if is_geojson(probe) {
+        return Err(Error::malformed(SourceLocation::file(name), IS_GEOJSON));
     }
     Ok(match probe.trim_ascii_start() {
         text if text.starts_with(b"[") => SourceFormat::JsonPage,

@@ -134,6 +134,14 @@ fn lines_above_the_header_are_copied_and_skipped() {
 }
 
 #[test]
+fn rows_that_a_delimiter_closes_have_a_last_column_without_a_name() {
+    let file = "town;note\nMende;5;\nMarvejols;4; \n";
+    let wanted =
+        "town;note;;result_citycode;result_status\nMende;5;;48095;ok\nMarvejols;4; ;48092;ok\n";
+    assert_eq!(text(file, &request(&["town"])), wanted);
+}
+
+#[test]
 fn a_file_in_windows_1252_stays_in_it() {
     let mut wanted = request(&["ville"]);
     wanted.result_columns.push("result_city".into());
@@ -438,6 +446,23 @@ fn an_output_whose_extension_names_another_format_is_refused() {
         }
         assert_eq!(geocoded(fitting).unwrap().counts.ok, 1);
         assert_eq!(geocoded("plain").unwrap().counts.ok, 1);
+    }
+}
+
+#[test]
+fn geojson_is_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("a.geojson"), folder.path().join("out"));
+    let feature = r#"{"type": "Feature", "properties": {"town": "Mende"}, "geometry": null}"#;
+    for text in [
+        format!(
+            "{{\n\"type\": \"FeatureCollection\",\n\"features\": [\n{feature},\n{feature}\n]\n}}\n"
+        ),
+        format!("{{\"type\":\"FeatureCollection\",\"features\":[{feature}]}}"),
+    ] {
+        std::fs::write(&input, text).unwrap();
+        let refused = run(&job(&input, &output, &request(&["town"])), &communes()).unwrap_err();
+        assert!(refused.to_string().contains("this is GeoJSON"), "{refused}");
     }
 }
 
