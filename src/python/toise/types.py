@@ -2441,7 +2441,7 @@ class HomeReport(TypedDict):
     layers: list[LayerNearby]
     """Layers around it."""
     sources: list[ReportSource]
-    """What the report is made from."""
+    """The sources of the report."""
 
 
 class ReportedHome(TypedDict):
@@ -2499,7 +2499,7 @@ class ReportedEstimate(TypedDict):
     warning: NotRequired[str]
     """Why it is less certain than usual."""
     contributions: list[ValuePart]
-    """What each input adds to the value of a typical home, EUR; the parts sum to the value."""
+    """Contribution of each input, EUR, compared with a typical home; the parts sum to the value."""
     model: str
     """Version of the model."""
     dataThrough: str
@@ -2592,7 +2592,7 @@ PlaceMarket = TypedDict(
 
 
 class LayerNearby(TypedDict):
-    """What a layer says about the position of a home."""
+    """The relation of a layer to the position of a home."""
 
     name: str
     """Name of the layer."""
@@ -2623,7 +2623,7 @@ class ValuePart(TypedDict):
     feature: str
     """The input."""
     eur: float
-    """What it adds, EUR."""
+    """Its contribution, EUR."""
 
 
 class SalePosition(TypedDict):
