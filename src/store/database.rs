@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::checkpoint::Checkpointer;
 use super::connection::{before_close, connect, connect_again};
 use super::error::{Error, Result};
-use super::files::{DatabaseFiles, OpenFiles};
+use super::files::{DatabaseFiles, OpenFiles, require_writable};
 use super::flusher::Flusher;
 use super::functions;
 use super::master_key;
@@ -23,8 +23,6 @@ use toise_base::supervise::Supervisor;
 /// Idle reader connections kept open, 2 MiB each at most: opening one costs as much as twenty reads by identifier.
 const IDLE_READERS_MAX: usize = 16;
 
-/// Name of the file that shows whether a folder can be written.
-const TRIAL_FILE: &str = ".opened";
 /// The pragma of the schema version; SQLite writes it even if the value is the same.
 const VERSION_PRAGMA: &str = "user_version";
 
@@ -311,30 +309,4 @@ fn connect_migrated(files: &DatabaseFiles, steps: &Steps<'_>) -> Result<Connecti
     functions::register(&connection)?;
     migrations::apply(&mut connection, steps)?;
     Ok(connection)
-}
-
-/// Creates a file in a folder and deletes it.
-fn require_writable(folder: &Path) -> Result<()> {
-    let path = folder.join(TRIAL_FILE);
-    std::fs::File::create(&path)
-        .and_then(|_| std::fs::remove_file(&path))
-        .map_err(Error::io(folder))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_that_cannot_be_written_is_named_with_the_reason() {
-        let folder = tempfile::tempdir().unwrap();
-        require_writable(folder.path()).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-
-        // Even root cannot create a file where there is a folder.
-        std::fs::create_dir(folder.path().join(TRIAL_FILE)).unwrap();
-        let refused = require_writable(folder.path()).unwrap_err().to_string();
-        let path = folder.path().display().to_string();
-        assert!(refused.starts_with(&path), "{refused}");
-    }
 }

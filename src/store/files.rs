@@ -27,6 +27,9 @@ use super::log_file::{self, Header, LogState};
 use super::master_key::SharedSealingKey;
 use toise_base::missing::optional;
 
+/// Name of the file that shows whether a folder can be written.
+const TRIAL_FILE: &str = ".opened";
+
 /// Held while a file is created, so that the descriptor that creates it is closed before another thread of this
 /// process can have a connection to it.
 static CREATING: Mutex<()> = Mutex::new(());
@@ -300,6 +303,17 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
         .create_new(true)
         .mode(0o600)
         .open(path)
+}
+
+/// Creates a file in a folder and deletes it.
+///
+/// # Errors
+/// The folder cannot be written, named with the reason.
+pub(super) fn require_writable(folder: &Path) -> Result<()> {
+    let path = folder.join(TRIAL_FILE);
+    File::create(&path)
+        .and_then(|_| std::fs::remove_file(&path))
+        .map_err(Error::io(folder))
 }
 
 /// Reads a file that does not belong to the store: a block of rows from a publication.

@@ -225,3 +225,16 @@ fn an_existing_file_is_never_opened_to_create_it() {
     assert_eq!(again.unwrap_err().kind(), ErrorKind::AlreadyExists);
     ensure_created(&path).unwrap();
 }
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    require_writable(folder.path()).unwrap();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    // Even root cannot create a file where there is a folder.
+    std::fs::create_dir(folder.path().join(TRIAL_FILE)).unwrap();
+    let refused = require_writable(folder.path()).unwrap_err().to_string();
+    let path = folder.path().display().to_string();
+    assert!(refused.starts_with(&path), "{refused}");
+}
