@@ -522,9 +522,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     palette.press_sequentially("light")
     palette.press("Enter")
     # It finds a home for sale by the words of its adverts.
-    house = {**advert(41, 700_000, "Villa Zanzibar"), "type": "CLASS_HOUSE", "location": {"postalCode": "48000", "city": "Mende"}}
+    mende = {"postalCode": "48000", "city": "Mende"}
+    house = {**advert(41, 700_000, "Villa Zanzibar"), "type": "CLASS_HOUSE", "location": mende}
     ask("POST", "/v2/protected/admin/adverts", ready["admin_key"], {"adverts": [house]})
-    named = {"search": {"filterProperty": {}, "fullTexts": ["zanzibar"]}, "sortBy": "RELEVANCE", "orderBy": "DESC", "size": 1}
+    words = {"filterProperty": {}, "fullTexts": ["zanzibar"]}
+    named = {"search": words, "sortBy": "RELEVANCE", "orderBy": "DESC", "size": 1}
     until(page, lambda: ask("POST", "/v2/protected/properties/search", ready["key"], named)["data"]["count"] == 1,
         "the advert is not found by its words")
     page.keyboard.press("Control+k")
@@ -542,8 +544,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.unroute_all(behavior="wait")
 
     # Single diagnostics are coloured by their class, and the legend says so.
-    spot = "select lat, lon, code_insee_ban as code from dpe where lat is not null and etiquette_dpe is not null limit 1"
-    spot = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": spot})["data"][0]
+    spot = "select lat, lon, code_insee_ban as code from dpe where lat is not null and etiquette_dpe is not null"
+    spot = ask("POST", "/v2/protected/sql", ready["sql_key"], {"query": f"{spot} limit 1"})["data"][0]
     page.goto(f"{address}/console/#/map?dataset=dpe&lat={spot['lat']:.5f}&lon={spot['lon']:.5f}&zoom=16")
     legend = page.locator("figure.legend figcaption")
     expect(legend).to_have_text("Energy class", timeout=WAIT_MS)
@@ -609,7 +611,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     made = ask("PUT", "/v2/protected/properties/search/alerts", ready["key"], {"search_query": search,
         "match": ["ALERT_MATCH_CREATED"], "search_name": "An area", "webhook_url": webhook})
     # One on adverts is listed with it.
-    ask("PUT", "/v2/protected/adverts/search/alerts", ready["key"], {"search_query": {"filterAd": {"type": ["CLASS_OFFICE"]}},
+    offices = {"filterAd": {"type": ["CLASS_OFFICE"]}}
+    ask("PUT", "/v2/protected/adverts/search/alerts", ready["key"], {"search_query": offices,
         "match": ["ALERT_MATCH_CREATED"], "search_name": "Offices on a portal", "webhook_url": webhook})
     page.goto(f"{address}/console/#/alerts?alert={made['data']['alert_id']}")
     page.reload()
