@@ -1,7 +1,7 @@
 //! The ledger: one row for each answered call that counts.
 //!
 //! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call is
-//! not, so free calls do not wait for the disk. A server keeps it in a journal ([`crate::journal`]) and writes the rows
+//! not, so free calls do not wait for the disk. A server keeps it in a journal (`journal.rs`) and writes the rows
 //! of a second together: a transaction of its own would cost more than the call. The row survives the end of the
 //! process, but a machine failure may lose the free calls of about the last second. While the file cannot be written,
 //! free calls are answered and their rows wait ([`crate::waiting`]); calls that charge credits fail.

@@ -1,7 +1,7 @@
 //! Rows of free calls that are not in the ledger yet.
 //!
 //! A free call is answered before its row is in the ledger, because nothing is owed for it. [`Ledger::write_waiting`]
-//! writes the rows later, each once. Until then, a server also keeps them in a journal ([`crate::journal`]), which
+//! writes the rows later, each once. Until then, a server also keeps them in a journal (`journal.rs`), which
 //! survives the end of the process unless the disk is full. At most [`ROWS_WAITING_MAX`] rows wait; further rows are
 //! dropped and counted.
 //!
