@@ -1,10 +1,10 @@
 //! The ledger: one row for each answered call that counts.
 //!
 //! Before the response is sent, a row that charges credits and a stored response are synced. The row of a free call is
-//! not, so free calls do not wait for the disk. A server keeps it in a journal (`journal.rs`) and writes the rows
-//! of a second together: a transaction of its own would cost more than the call. The row survives the end of the
-//! process, but a machine failure may lose the free calls of about the last second. While the file cannot be written,
-//! free calls are answered and their rows wait ([`crate::waiting`]); calls that charge credits fail.
+//! not, so free calls do not wait for the disk. A server keeps it in a journal (`journal.rs`) and writes the rows of a
+//! second together, because a transaction for each would slow down cheap calls. The row survives the end of the process,
+//! but a machine failure may lose the free calls of about the last second. While the file cannot be written, free calls
+//! are answered and their rows wait ([`crate::waiting`]); calls that charge credits fail.
 //!
 //! API calls have their own file ([`Store::ledger`]), so a response never waits while another call writes its adverts.
 //! Rows that wait at the same time share a commit. The same transaction adds to the daily totals that reports and
@@ -33,7 +33,7 @@ use crate::waiting::WaitingRows;
 use toise_base::clock::Clock;
 use toise_store::{self as store, Database, Durability, Store};
 
-/// Waiting rows that are written in one commit, which takes about 10 ms.
+/// Waiting rows that are written in one commit. Charged calls wait for it, so it must stay short.
 const WAITING_WRITTEN_AT_ONCE: usize = 2_000;
 
 /// The call record: all that one call writes to the ledger.

@@ -26,7 +26,7 @@ const QUEUE_LINES_MAX: usize = 8_192;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Lines are written together up to this many bytes.
 const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Pause in which lines gather. Waking the thread for each line would cost as much as the line.
+/// Pause in which lines gather, so that a request seldom has to wake the thread.
 const GATHERING: Duration = Duration::from_millis(5);
 /// Interval between lines that report how many were left out.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);

@@ -177,7 +177,7 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
     Ok(ApiResponse::json(text))
 }
 
-/// Answers on the caller's thread if that takes less time than a change of threads and back; otherwise returns `None`.
+/// Answers on the caller's thread if the search is cheap; otherwise returns `None`.
 fn text_at_once(
     app: &App,
     operation: Operation,
