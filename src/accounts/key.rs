@@ -238,7 +238,7 @@ pub struct KeyChange {
     pub sql: SqlLimitsChange,
     /// New name (see [`is_name`]).
     pub name: Option<String>,
-    /// New time of expiry; `Some(None)` lets a production key live until it is revoked.
+    /// New expiry time; `Some(None)` lets a production key live until it is revoked.
     pub expires_at: Option<Option<DateTime<Utc>>>,
     /// New networks from which it may be used; `Some(None)` for any.
     pub allowed_from: Option<Option<Networks>>,

@@ -38,9 +38,9 @@ const SIGHTING: [&str; 3] = ["url", "firstSeenAt", "lastSeenAt"];
 pub struct IncomingAdvert {
     /// The identity of the advert.
     pub url: ListingUrl,
-    /// When it was seen: `lastSeenAt`, or the time of arrival.
+    /// When it was seen: `lastSeenAt`, or the arrival time.
     pub observed_at: Timestamp,
-    /// Whether `observed_at` is the time of arrival, because the sender gave none.
+    /// Whether `observed_at` is the arrival time, because the sender gave none.
     pub is_stamped: bool,
     /// The latest plausible time of an observation when the advert arrived.
     pub latest_at: Timestamp,

@@ -29,7 +29,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Records a value left out of a field.
+    /// Creates the note of a value that was left out of a field.
     pub fn new(path: impl Into<String>, reason: impl Into<String>, value: &Value) -> Self {
         Self {
             path: path.into(),

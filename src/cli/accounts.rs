@@ -65,7 +65,7 @@ enum AccountsAction {
         /// Name or id of the account
         #[arg(default_value = DEFAULT_ACCOUNT)]
         account: String,
-        /// Replace it at once, because it has leaked
+        /// Replace it immediately, because it has leaked
         #[arg(long)]
         now: bool,
     },

@@ -25,8 +25,8 @@ const UNSURE_MERGE: &str = "  \
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them. Of
-the bits of an equal value, some are due to its rarity in the area.
+Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them. Part
+of the evidence of an equal value comes from its rarity in the area.
 
 Example:
 

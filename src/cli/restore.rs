@@ -24,8 +24,8 @@ use toise_store::{self as store, Store};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The data folder must be absent or empty. Keys are restored as they were when the backup was taken: keys created later
-are unknown, and keys revoked later work again. Contacts that were erased later are in the backup: --erased erases them
-again, at once.
+are unknown, and keys revoked later work again. Contacts that were erased later are still in the backup: --erased erases
+them again before the command ends.
 
 Examples:
 

@@ -16,8 +16,9 @@ use toise_geo::departments::CODES;
 /// Arguments of `start`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Imports addresses, sales and diagnostics, in this order, trains a model, and serves. Interrupt it at any time: run again, it
-continues where it stopped. Later, `toise refresh` or the setting refresh.every_h keeps the data up to date.
+Imports addresses, sales and diagnostics, in this order, trains a model, and serves. You can interrupt it at any time
+and run it again: it continues where it stopped. Later, `toise refresh` or the setting refresh.every_h keeps the data up
+to date.
 
 Examples:
   toise start --departments 48

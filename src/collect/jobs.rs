@@ -1,4 +1,4 @@
-//! Stores collection jobs: the pages to collect, so that none is lost when a process ends.
+//! Stores collection jobs, which are pages to collect, so that no job is lost when a process ends.
 //!
 //! A job waits until it is due and is leased while it runs; its end and its outcome are stored in one transaction. If
 //! its lease expires or its process has died, the job is due again; its page is then fetched a second time, which is

@@ -79,7 +79,7 @@ pub struct Mapping {
 /// Field of the class.
 const CLASS: &str = "type";
 /// Warning that the leading zero of a code was restored.
-const ZERO_RESTORED: &str = "a code of four digits got back the zero that it begins with";
+const ZERO_RESTORED: &str = "the leading zero of a code of four digits was restored";
 
 /// The advert made from a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +90,11 @@ pub struct MappedAdvert {
     pub left_out: Vec<LeftOut>,
     /// Corrections that were made to it.
     pub warnings: Vec<&'static str>,
-    /// A cell of classes that names none, if no other column does either.
+    /// A class cell that names no known class; `None` if another column gives the class.
     pub unread_class: Option<UnreadClass>,
 }
 
-/// A cell of classes from which none is read.
+/// A class cell that names no known class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadClass {
     /// Its column.
@@ -216,7 +216,7 @@ impl Mapping {
         !self.file.is_empty()
     }
 
-    /// Returns whether a rule gives a field.
+    /// Returns whether there is a rule for a field.
     pub fn gives(&self, field: &str) -> bool {
         self.rules.iter().any(|rule| rule.value.field.name == field)
     }
@@ -272,7 +272,7 @@ impl Mapping {
             .collect()
     }
 
-    /// Returns whether a header has the columns without which a rule gives no value.
+    /// Returns whether a header has the columns that a rule requires.
     fn can_be_filled(
         &self,
         rule: &RowRule,
@@ -315,8 +315,8 @@ impl Mapping {
     }
 
     /// Converts a row to an advert. If the mapping comes from a file and has a rule for the price, a row without a
-    /// price means "price on request". If no rule gives the source, it is the one named in the mapping's file, else the
-    /// portal of the URL. A quarter that is only the name of the town is dropped.
+    /// price means "price on request". If no rule gives the source, it is the one that the mapping's file names, or
+    /// otherwise the portal of the URL. A quarter that is only the name of the town is dropped.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
         let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());

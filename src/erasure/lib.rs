@@ -7,7 +7,7 @@
 //!    row that records the erasure. From then on, ingestion removes them from every advert that arrives.
 //! 2. They are removed from adverts and their properties, then from the other rows of store and ledger (`rows`), and
 //!    from stored pages and reports (`files`). Last, they are removed from the tables and the text index, whose old
-//!    files are deleted at once (`tables`).
+//!    files are deleted immediately (`tables`).
 //! 3. The files of store and ledger are rewritten without free space, and the row of the erasure is completed.
 //!
 //! Each step can be repeated. If the process is killed, [`Eraser::resume`] or the next erasure searches everything

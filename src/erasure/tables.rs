@@ -2,7 +2,7 @@
 //!
 //! The tables and the text index are derived from the store, from which the contacts are already gone: compacting the
 //! cleared records replaces the rows that hold a contact. Previous versions, which still have these rows, are deleted
-//! at once, not only after later publications.
+//! immediately, not only after later publications.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Areas: polygons drawn on a map, with tests whether they contain a position or meet a box.
+//! Areas: polygons drawn on a map. Tests whether they contain a position or meet a box.
 //!
 //! An area is a GeoJSON Polygon or MultiPolygon. Its edges are straight in longitude and latitude. A position is in the
 //! area if it is in one of its polygons and in none of the polygon's holes. A position on a border, even that of a

@@ -255,7 +255,8 @@ fn signature(name: &str) -> u32 {
     letters.fold(0, |bits, letter| bits | 1 << (letter - b'a'))
 }
 
-/// Returns the name with the fewest edits from a text, the most populous one if several; `None` if none is near enough.
+/// Returns the name with the fewest edits from a text; of several, that of the largest population. `None` if no name is
+/// near enough.
 fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
     let edits_max = match folded.len() {
         _ if folded.bytes().any(|byte| byte.is_ascii_digit()) => return None,

@@ -1,15 +1,15 @@
-//! Rows that end with a delimiter after which nothing follows, below a header that does not.
+//! Repairs files whose rows end with a delimiter although their header does not.
 //!
-//! Exports of the tax office and of old programs close every row, but not the header. Such a file gets a last column
-//! without a name. [`header_end`] finds the place of the missing delimiter, [`Closed`] adds it.
+//! Exports of the tax office and of old programs put a delimiter at the end of every row, but not of the header. Such a
+//! file gets a last column without a name. [`header_end`] finds the place of the missing delimiter, [`Closed`] adds it.
 
 use std::io::{self, Read};
 
-/// Maximum number of rows that are looked at.
+/// Maximum number of rows that are examined.
 const ROWS_MAX: usize = 100;
 
 /// Returns where the header ends in a text whose rows all end with one delimiter more than the header; `None` for other
-/// texts. A file of R whose rows begin with their number, without a name, is none: there the names are shifted.
+/// texts. Files of R, whose rows begin with a number that has no column name, do not count: their names are shifted.
 pub(crate) fn header_end(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)

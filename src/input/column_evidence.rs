@@ -1,4 +1,4 @@
-//! Common properties of the cells of a column of delimited text, which determine its type.
+//! Collects the properties that the cells of a column of delimited text have in common, which determine its type.
 //!
 //! Codes stay text: columns named like codes, and columns in which a number starts with a zero or has more digits than
 //! fit an integer. A column whose numbers can be read in two ways is read with the decimal mark of the other columns.

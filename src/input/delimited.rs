@@ -34,10 +34,10 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Creates the splitter of a text that begins with `start`, and records its delimiter and the line of its
-    /// header in `form`. The delimiter is the given one, else the one that the text names, else the one detected in the
-    /// header. In a text with vertical bars, quotation marks have no special meaning: the tax office writes such files
-    /// without quoting, and street names may contain quotation marks.
+    /// Creates the splitter of a text that begins with `start`, and records its delimiter and the line of its header in
+    /// `form`. The delimiter is the given one if there is one, otherwise the one that the text names, otherwise the one
+    /// detected in the header. In a text with vertical bars, quotation marks have no special meaning: the tax office
+    /// writes such files without quoting, and street names may contain quotation marks.
     pub fn new(start: &[u8], delimiter: Option<u8>, form: &SharedForm) -> Self {
         let named = separator_line(start);
         let above = named.map_or(0, |(_, end)| end);
@@ -78,7 +78,7 @@ impl Splitter {
         self.unclosed_at.is_some()
     }
 
-    /// Accepts rows of another width than the header.
+    /// Accepts rows that are wider or narrower than the header.
     #[must_use]
     pub fn flexible(self) -> Self {
         Self {

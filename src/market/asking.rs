@@ -268,7 +268,7 @@ fn band(energy: Energy) -> Option<EnergyBand> {
     }
 }
 
-/// Returns the day of a moment in a column.
+/// Returns the day of a timestamp in a column.
 pub(crate) fn day(moments: &ArrayRef, row: usize) -> Option<i32> {
     let moments = moments.as_primitive_opt::<TimestampMillisecondType>()?;
     moments.is_valid(row).then(|| day_of(moments.value(row)))

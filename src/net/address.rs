@@ -1,8 +1,9 @@
 //! Decides which addresses are public, that is, where requests to customers' receivers may go.
 //!
-//! IPv4 is public except for the listed ranges. Of IPv6 only global unicast is public, without the ranges that embed
-//! IPv4 or serve documentation. The ranges follow the IANA registries of special-purpose addresses, plus the metadata
-//! addresses of clouds. An IPv6 address that embeds an IPv4 one is always refused, since no public host needs one.
+//! IPv4 is public except for the listed ranges. In IPv6, only global unicast is public, except for the ranges that
+//! embed IPv4 or are for documentation. The ranges follow the IANA registries of special-purpose addresses, plus the
+//! metadata addresses of clouds. An IPv6 address that embeds an IPv4 one is always refused, since no public host needs
+//! one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,5 +1,5 @@
-//! The retry policy: the client's limits, and the wait before the next attempt. If the server demands a wait, it is
-//! used; otherwise it is an exponential backoff with jitter.
+//! The retry policy: the client's limits, and the wait before the next attempt. The wait is the one that the server
+//! demands, or otherwise an exponential backoff with jitter.
 
 use std::time::{Duration, Instant};
 

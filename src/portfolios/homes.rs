@@ -182,8 +182,8 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
     Ok(received)
 }
 
-/// Returns a warning for each of the unread columns that looks like a street, if `by_town` rows, more than none, have a
-/// town and no street.
+/// Returns a warning for each unread column that looks like a street; none if `by_town`, the number of rows with a town
+/// and no street, is 0.
 fn street_warnings(unread: &[String], by_town: u64) -> Vec<String> {
     if by_town == 0 {
         return Vec::new();

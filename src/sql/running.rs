@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(1);
 pub enum Piece {
     /// Rows.
     Batch(RecordBatch),
-    /// Bytes of the format asked for.
+    /// Bytes in the requested format.
     Bytes(Bytes),
 }
 
@@ -36,7 +36,7 @@ pub struct Opened {
 /// The shape of a query that was only planned.
 #[derive(Clone, Debug)]
 pub struct QueryShape {
-    /// The columns of its answer.
+    /// The columns of its result.
     pub schema: SchemaRef,
     /// Names and types of its placeholders, sorted; a type is `None` if it does not follow from the query.
     pub parameters: Vec<(String, Option<DataType>)>,

@@ -57,7 +57,7 @@ pub(super) struct DeadLetter {
 /// The plan of one turn. It lists the picked alerts even if reading fails halfway, so that they can be requeued.
 #[derive(Default)]
 pub(super) struct DispatchPlan {
-    /// Alerts taken out of their queue for which there is no delivery batch yet.
+    /// Alerts that were dequeued and have no delivery batch yet.
     pub picked: Vec<i64>,
     pub batches: Vec<DeliveryBatch>,
     pub dead_letters: Vec<DeadLetter>,

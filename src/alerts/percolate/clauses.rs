@@ -108,8 +108,8 @@ impl ClauseTable {
         self.layer_uses.keys().map(String::as_str)
     }
 
-    /// Compiles the clauses again whose layers have been replaced or removed. Costs the read of a small file per layer
-    /// if none has; otherwise a second per million vertices of a layer that is not in memory yet.
+    /// Recompiles the clauses whose layers have been replaced or removed. Reads a small file per layer; a replaced
+    /// layer that is not in memory yet costs another second per million vertices.
     pub(super) fn follow_layers(&mut self, schema: &TableSchema) {
         let Some(layers) = self.layers.clone() else {
             return;

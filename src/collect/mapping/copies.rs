@@ -1,8 +1,8 @@
 //! Finds fields that look copied from another one, such as a storey that equals the number of rooms in nearly every
 //! row.
 //!
-//! A scraper that misses a value often takes the one next to it. Such a storey would keep adverts of one home apart and
-//! join adverts of different homes, so it is reported. The rows are used all the same.
+//! A scraper that misses a value often takes the one next to it. A storey copied from the number of rooms would keep
+//! adverts of one home apart and join adverts of different homes, so it is reported. The rows are still ingested.
 
 use serde_json::Value;
 

@@ -641,7 +641,7 @@ fn filled<'r>(
     Ok(text)
 }
 
-/// Returns the finding for an amount in another currency than the euro.
+/// Returns the finding for an amount in a currency other than the euro.
 fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
     let amount = match amount {
         Value::String(text) => text.trim().to_owned(),

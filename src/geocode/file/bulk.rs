@@ -40,7 +40,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The extension of the output names another format than that of the result.
+    /// The extension of the output names a format other than that of the result.
     #[error("{path}: the extension must be {extensions}, as the result of this file is {format}")]
     Extension {
         /// Path of the output.
@@ -114,8 +114,7 @@ impl FileKind {
         }
     }
 
-    /// Returns whether an extension, in lower case, names a format other than this one. One that names none says
-    /// nothing about the file.
+    /// Returns whether an extension, in lower case, names a format other than this one. An unknown extension does not.
     fn is_other(self, extension: &str) -> bool {
         match extension {
             "csv" | "tsv" | "txt" => self != Self::Csv,
@@ -253,7 +252,7 @@ impl FileJob<'_> {
         }
     }
 
-    /// Checks that the extension of the output does not name another format than that of the result.
+    /// Checks that the extension of the output does not name a format other than that of the result.
     fn check_extension(&self, kind: FileKind) -> Result<(), Error> {
         let extension = self.output.extension().unwrap_or_default();
         let extension = extension.to_string_lossy().to_lowercase();

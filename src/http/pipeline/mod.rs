@@ -1,4 +1,4 @@
-//! The pipeline of every request: request id, limits of size and time, key, rate, scope, quota, endpoint, credits and
+//! The pipeline of every request: request id, limits on size and time, key, rate, scope, quota, endpoint, credits and
 //! headers, in this order.
 
 pub(crate) mod acts;

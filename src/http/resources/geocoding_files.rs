@@ -273,7 +273,7 @@ async fn stream_rest(
                 break;
             }
             Err(error) => {
-                tracing::warn!(%error, "a file of addresses was not answered to its end");
+                tracing::warn!(%error, "the response to a file of addresses was cut off");
                 break;
             }
         }

@@ -1,9 +1,9 @@
 //! Estimates the rent of a home from adverts of homes to rent and the official map of rents, with an interval and the
 //! gross yield.
 //!
-//! One function, [`Rents::estimate`], answers HTTP, the tools of agents and the command line. The model is fitted in
-//! memory on the first request, and again when properties or the map have changed. Adverts change all the time, so
-//! fitting is limited to about a twentieth of the time. `docs/rents.md` describes the method.
+//! HTTP, the tools of agents and the command line all call one function, [`Rents::estimate`]. The model is fitted in
+//! memory on the first request, and again when properties or the map have changed. Adverts change continuously, so at
+//! most about a twentieth of the time is spent on fitting. `docs/rents.md` describes the method.
 
 pub mod adverts;
 pub mod answer;
@@ -133,7 +133,7 @@ impl Rents {
     /// home is estimated if there is a model. If the rent model must be fitted first, this takes as long as the fit.
     ///
     /// # Errors
-    /// The home is outside France, too little is known of its place, or the data cannot be read.
+    /// The home is outside France, too little is known about its place, or the data cannot be read.
     pub fn estimate(
         &self,
         located: &LocatedHome,

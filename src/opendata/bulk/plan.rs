@@ -32,8 +32,8 @@ use toise_input::words;
 const POSITION: [&str; 2] = ["lat", "lon"];
 /// The column of the distance from a position within which candidates lie.
 pub(super) const DISTANCE: &str = "distance";
-/// The distance for a row that has a position and no distance: more than geocoders differ for one house, and less than
-/// a block of houses.
+/// The distance for a row that has a position and no distance. It is larger than the differences between geocoders for
+/// one house, and smaller than a block of houses.
 pub(super) const DEFAULT_DISTANCE: &str = "100m";
 
 /// How to parse a cell.
@@ -246,7 +246,8 @@ impl PortfolioPlan {
         })
     }
 
-    /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.
+    /// Returns the names of the columns that a fault is about, and their cells; empty if the fault is not about a
+    /// column.
     pub(super) fn at_fault(&self, block: &Block, row: usize, fault: &RowFault) -> (String, String) {
         let reason = fault.to_string();
         let is_about = |field: &BodyField| match (fault, field.slot) {
@@ -326,9 +327,9 @@ impl PortfolioPlan {
     }
 }
 
-/// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
-/// the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A cell that means none
-/// stays as it is.
+/// Returns the allowed value that a cell means: the value itself in any case and with or without accents, or otherwise
+/// the value of the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A
+/// cell that means no allowed value is returned unchanged.
 fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
     let of_class = || {
         let class = words::asset_class(cell)?;

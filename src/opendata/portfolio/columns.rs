@@ -72,8 +72,8 @@ pub(super) fn gives_meaning(portfolio: &Portfolio, column: &str, field: &str) ->
     inferable.any(|other| mean_the_same(other, field) && gives(portfolio, column, other))
 }
 
-/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns
-/// for one field, the one with the most usual name is taken.
+/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). If several columns
+/// fit one field, the one with the most usual name is used.
 fn infer(
     (fields, inferable): (&[String], &[String]),
     columns: &[String],
@@ -162,8 +162,8 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio by their names, otherwise by what their names mean. A key column is not a field
-    /// unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
+    /// Maps the columns of a portfolio by their names, otherwise by the meaning of their names. A key column is not a
+    /// field unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
     ///
     /// # Errors
     /// A named column is missing, two columns give the same field, or no column gives a field.

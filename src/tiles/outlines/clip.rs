@@ -1,6 +1,6 @@
 //! Cuts rings to the square of a tile (Sutherland and Hodgman).
 //!
-//! The part outside is replaced by lines along the edge of the square, which no map shows, because the square is larger
+//! Lines along the edge of the square replace the part outside. No map shows these lines, because the square is larger
 //! than the tile.
 
 /// A square; both coordinates have the same minimum and maximum.

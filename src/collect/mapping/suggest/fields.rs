@@ -110,7 +110,8 @@ const SCORES: [(&str, &str); 2] = [
 const CLASS_LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 /// Pattern of the number of a class.
 const CLASS_NUMBER: &str = r"^(\d+)(?:[.,]0+)?$";
-/// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
+/// Words, folded, in names of columns whose value is not the current one of the whole home: `surface_sejour`,
+/// `loyer_estime`.
 const OTHER_VALUES: [&str; 53] = [
     "estime", "estimee", "estimation", "moyen", "moyenne", "mediane", "ancien", "ancienne",
     "initial", "initiale", "old", "previous", "average", "mean", "min", "max", "sejour", "salon",
@@ -241,8 +242,8 @@ impl Sampled<'_> {
         count as f64 / self.rows.len().max(1) as f64
     }
 
-    /// Drafts the rule of a field that is read from one column: the best column with a known name, else the best one
-    /// whose name contains a known one.
+    /// Drafts the rule of a field that is read from one column: the best column with a known name, or otherwise the
+    /// best one whose name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
         let is_score = SCORES.iter().any(|(score, _)| *score == field);
         let draft = |column: &ColumnProfile, worth: f64| {
@@ -942,7 +943,7 @@ fn names_only(column: &str, field: &str) -> bool {
         })
 }
 
-/// Returns whether a word in the name of a column says that it holds another value than that of the home today.
+/// Returns whether a word in the name of a column says that its value is not the current one of the whole home.
 pub(super) fn is_of_other_value(column: &str) -> bool {
     let words = column.split(|character: char| !character.is_alphanumeric());
     words

@@ -45,7 +45,7 @@ pub(super) struct BlockBuilder<'w> {
     pub sources: PlaceSources<'w>,
     /// Which parameters of a portal's URLs identify a listing.
     pub identity: &'w IdentityRules,
-    /// The time of arrival of all sightings.
+    /// The arrival time of all sightings.
     pub at: DateTime<Utc>,
     /// The last property number assigned; each block takes a range before it is written.
     pub numbers: AtomicI64,

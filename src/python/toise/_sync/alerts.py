@@ -129,7 +129,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
     def replay(
         self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
     ) -> types.Replay:
-        """Sends the matches of an alert between two moments again, in new deliveries."""
+        """Sends the matches of an alert between two times again, in new deliveries."""
         body: dict[str, Any] = {"from": _moment(start), "to": _moment(end)}
         if items_max is not None:
             body["max_items"] = items_max
