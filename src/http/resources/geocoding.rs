@@ -79,7 +79,7 @@ fn search_operation() -> Documented {
     with_collection(
         Documented::new("geocodingSearch", "Position of an address")
             .with_description(
-                "The places that an address may mean, most probable first. The commune is looked for first, then the \
+                "The places that an address may mean, most probable first. The search finds the commune first, then the \
                  street in the possible communes, then the house number: a wrong town is never accepted silently. \
                  `properties.score` is the probability that a result is the intended address, `matched` says how well \
                  each part agrees, and `confidence` how far to trust the result",

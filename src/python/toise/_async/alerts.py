@@ -43,7 +43,7 @@ class AsyncAlerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT])
         match: Sequence[MatchT] = cast("Sequence[Any]", ("ALERT_MATCH_CREATED",)),
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Saves an alert and returns its identifier. It is active at once and tests everything written from then on.
+        """Saves an alert and returns its identifier. It tests everything that is written from then on.
 
         Args:
             name: name of the alert.
