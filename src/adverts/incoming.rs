@@ -7,7 +7,7 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
 use crate::change::Sighting;
-use crate::contacts::{ErasedContacts, Unknown};
+use crate::contacts::{ErasedContacts, RemovedValue};
 use crate::identity::{IdentityRules, ListingUrl, URL_RULE};
 use crate::implausible::LeftOutPosition;
 use toise_contract::Fault;
@@ -119,7 +119,7 @@ impl IncomingAdvert {
             return Ok(false);
         }
         let mut patch = Value::Object(std::mem::take(&mut self.patch));
-        let has_any = contacts.remove_from(&mut patch, Unknown::Null);
+        let has_any = contacts.remove_from(&mut patch, RemovedValue::Null);
         if has_any {
             self.content = read(&patch)?;
         }

@@ -55,7 +55,7 @@ impl LeftOut {
 }
 
 /// Returns the fault that refuses an advert; if the value of its field was left out, the fault quotes that value.
-pub fn blame(fault: Fault, left_out: &[LeftOut]) -> Fault {
+pub fn with_left_out_value(fault: Fault, left_out: &[LeftOut]) -> Fault {
     let found = left_out.iter().find(|one| one.path == fault.path);
     found.map_or(fault, LeftOut::fault)
 }

@@ -160,7 +160,7 @@ pub fn prepare(
     sources: PlaceSources<'_>,
 ) -> Result<IngestDecision, document::Error> {
     let outcome = match stored {
-        None => AdvertState::begin(incoming),
+        None => AdvertState::first(incoming),
         Some(stored) => {
             let (known, given) = AdvertState::read(stored)?;
             known.update(given, incoming)
@@ -254,7 +254,7 @@ pub fn preview(
 
 impl AdvertState {
     /// Returns the state after the first sighting of an advert; creates its identifier.
-    pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
+    pub fn first(incoming: &IncomingAdvert) -> SightingOutcome {
         let mut content = incoming.content.clone();
         content.is_online.get_or_insert(true);
         forget_price_per_area(&mut content);
@@ -278,7 +278,7 @@ impl AdvertState {
     }
 
     /// Returns the state after a further sighting of the advert.
-    pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
+    pub fn with_sighting(&self, incoming: &IncomingAdvert) -> SightingOutcome {
         match serde_json::to_value(&self.content) {
             Ok(Value::Object(given)) => self.update(given, incoming),
             // Unreachable: every advert serialises to an object.
@@ -312,7 +312,7 @@ impl AdvertState {
         }
     }
 
-    /// Does what [`AdvertState::then`] does, with the content already given as JSON.
+    /// Does what [`AdvertState::with_sighting`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
         // A stored sighting in the future came from a wrong clock: otherwise, every other sighting would count as

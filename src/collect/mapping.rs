@@ -132,9 +132,9 @@ impl Mapping {
             delimiter: written.delimiter,
             source: written.name,
             empty: written.empty,
-            ..Self::of_rules(rules.collect::<Result<_, _>>()?)
+            ..Self::from_rules(rules.collect::<Result<_, _>>()?)
         };
-        if mapping.gives(URL) {
+        if mapping.has_rule_for(URL) {
             Ok(mapping)
         } else {
             Err(refuse("needs a [[field]] with path = \"url\"".into()))
@@ -154,7 +154,7 @@ impl Mapping {
     ///
     /// # Errors
     /// A field does not exist in an advert, or a column is not a valid path.
-    pub fn of_columns<'p>(
+    pub fn from_columns<'p>(
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
     ) -> Result<Self, String> {
         let rules = pairs.into_iter().map(|(field, column)| {
@@ -162,10 +162,10 @@ impl Mapping {
             AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
-        Ok(Self::of_rules(rules.collect::<Result<_, _>>()?))
+        Ok(Self::from_rules(rules.collect::<Result<_, _>>()?))
     }
 
-    fn of_rules(rules: Vec<RowRule>) -> Self {
+    fn from_rules(rules: Vec<RowRule>) -> Self {
         let names = rules.iter().flat_map(RowRule::paths);
         Self {
             own: OwnNames::new(names),
@@ -212,12 +212,12 @@ impl Mapping {
     }
 
     /// Returns whether the mapping was read from a file.
-    pub fn is_of_file(&self) -> bool {
+    pub fn is_from_file(&self) -> bool {
         !self.file.is_empty()
     }
 
     /// Returns whether there is a rule for a field.
-    pub fn gives(&self, field: &str) -> bool {
+    pub fn has_rule_for(&self, field: &str) -> bool {
         self.rules.iter().any(|rule| rule.value.field.name == field)
     }
 
@@ -384,7 +384,7 @@ impl Mapping {
                 }
             }
         }
-        if self.is_of_file() && self.gives(PRICE) && !given.contains(&PRICE) {
+        if self.is_from_file() && self.has_rule_for(PRICE) && !given.contains(&PRICE) {
             advert["currentPrice"]["value"] = Value::Null;
         }
         if advert.get("source").is_none()
@@ -431,7 +431,7 @@ impl Mapping {
     }
 
     fn source_of(&self, advert: &Value, portals: &Portals) -> Option<String> {
-        if !self.is_of_file() || self.source.is_some() {
+        if !self.is_from_file() || self.source.is_some() {
             return self.source.clone();
         }
         let url = Url::parse(advert[URL].as_str()?).ok()?;

@@ -310,13 +310,13 @@ impl PageWorker {
         wait: Duration,
         reason: String,
         is_unreachable: bool,
-        is_own: bool,
+        is_own_failure: bool,
     ) -> AttemptOutcome {
         AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
             is_unreachable,
-            is_own,
+            is_own_failure,
         }
     }
 

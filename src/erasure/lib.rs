@@ -39,7 +39,7 @@ use context::{Folder, Search};
 pub use error::{Error, Result};
 pub use findings::{ErasureReport, Findings, Place, PlaceReport};
 use record::Erasure;
-use toise_adverts::contacts::{Contact, Unknown};
+use toise_adverts::contacts::{Contact, RemovedValue};
 use toise_base::file_lock;
 use toise_lake::Lake;
 use toise_listings::Listings;
@@ -167,7 +167,7 @@ impl Eraser {
     fn run(&self, mut search: Search<'_>) -> Result<Findings> {
         let contacts = search.contacts.clone();
         let removal: Removal =
-            Arc::new(move |record: &mut Value| contacts.remove_from(record, Unknown::Absent));
+            Arc::new(move |record: &mut Value| contacts.remove_from(record, RemovedValue::Absent));
         self.adverts(&mut search, &removal)?;
         rows::run(&self.0, &mut search)?;
         files::run(&self.0, &mut search)?;

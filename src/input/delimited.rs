@@ -9,9 +9,9 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
-use crate::closing::{Closed, header_end};
 use crate::form::SharedForm;
 use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
+use crate::trailing_delimiter::{ClosedHeader, header_end};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
@@ -119,7 +119,7 @@ impl Splitter {
         }
         let unclosed_at = self.unclosed_at.map(|at| (at, self.delimiter));
         builder.from_reader(EvenText {
-            inner: Closed::new(source, unclosed_at),
+            inner: ClosedHeader::new(source, unclosed_at),
             delimiter: has_quotes.then_some(self.delimiter),
             preamble: self.preamble,
             place: Place::Start,
@@ -203,7 +203,7 @@ enum Place {
 /// A reader of delimited text whose lines all end alike, without what is above the header. Fails at the end of a text in
 /// which a quotation mark is open.
 pub struct EvenText<R> {
-    inner: Closed<R>,
+    inner: ClosedHeader<R>,
     /// The delimiter of a text with quotation marks.
     delimiter: Option<u8>,
     /// Bytes above the header that have not been read. Only their line ends are returned, so that lines keep their numbers.

@@ -330,7 +330,7 @@ enum Places {
 impl Places {
     fn new(rows: &SelectedRows<'_>, level: Level) -> Result<Self, Error> {
         let values = |name| Ok::<_, Error>(column(rows, name)?.values.clone());
-        let coded = |values: ArrayRef| Self::Coded(Codes::new(&values, PlaceKey::of_code));
+        let coded = |values: ArrayRef| Self::Coded(Codes::new(&values, PlaceKey::from_code));
         Ok(match level {
             Level::Department => coded(values(DEPARTMENT)?),
             Level::Commune => coded(values(COMMUNE)?),

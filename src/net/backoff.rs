@@ -41,13 +41,13 @@ impl Default for RetryPolicy {
 
 /// Slows the reading of one response down to the maximum rate of a policy.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct ReadThrottle {
     started: Instant,
     bytes_per_s_max: Option<u64>,
     received: u64,
 }
 
-impl Pace {
+impl ReadThrottle {
     pub(super) fn new(policy: &RetryPolicy) -> Self {
         Self {
             started: Instant::now(),

@@ -9,7 +9,7 @@ use chrono::Utc;
 use futures::StreamExt;
 use reqwest::{Response, StatusCode};
 
-use super::backoff::{Pace, RetryPolicy, backoff, retry_after};
+use super::backoff::{ReadThrottle, RetryPolicy, backoff, retry_after};
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +107,7 @@ impl Client {
             let (wait, reason) = match self.attempt(self.http.get(url), url, attempts).await? {
                 RequestOutcome::Retry { wait, reason } => (wait, reason),
                 RequestOutcome::Answer(answer) => {
-                    match read(answer, url, bytes_max, Pace::new(&self.policy)).await? {
+                    match read(answer, url, bytes_max, ReadThrottle::new(&self.policy)).await? {
                         Ok(body) => return Ok(body),
                         Err(reason) => (backoff(&self.policy, attempts), reason),
                     }
@@ -176,7 +176,7 @@ async fn read(
     answer: Response,
     url: &str,
     bytes_max: u64,
-    mut pace: Pace,
+    mut throttle: ReadThrottle,
 ) -> Result<Result<Vec<u8>, String>, Error> {
     let status = answer.status();
     if !status.is_success() {
@@ -190,7 +190,7 @@ async fn read(
     while let Some(bytes) = stream.next().await {
         match bytes {
             Ok(bytes) => {
-                pace.wait_for(bytes.len()).await;
+                throttle.wait_for(bytes.len()).await;
                 body.extend_from_slice(&bytes);
             }
             Err(error) => return Ok(Err(explain(&error))),

@@ -173,7 +173,7 @@ impl FileJob<'_> {
         }
     }
 
-    pub(super) fn misfit(&self, fault: Fault) -> Error {
+    pub(super) fn request_error(&self, fault: Fault) -> Error {
         Error::Request {
             path: self.input.to_owned(),
             fault,
@@ -192,7 +192,7 @@ impl FileJob<'_> {
         let opened = toise_input::open(file, TextConversion::Utf16Only);
         let mut input = opened.map_err(|error| match error {
             toise_input::Error::Io(error) => self.reading(error),
-            toise_input::Error::Refused(reason) => self.misfit(Fault::new("data", reason)),
+            toise_input::Error::Refused(reason) => self.request_error(Fault::new("data", reason)),
         })?;
         let start = input
             .reader
@@ -201,7 +201,7 @@ impl FileJob<'_> {
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         let unmarked = unmarked.unwrap_or(start);
         if !input.is_parquet && is_geojson(unmarked) {
-            return Err(self.misfit(Fault::new("data", IS_GEOJSON)));
+            return Err(self.request_error(Fault::new("data", IS_GEOJSON)));
         }
         let is_object = is_document(unmarked);
         let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));
@@ -212,7 +212,7 @@ impl FileJob<'_> {
             read.map_err(|error| self.reading(error))?;
             if text.len() as u64 > ARRAY_BYTES_MAX {
                 let reason = "is a JSON text of more than 512 MiB: write one object per line";
-                return Err(self.misfit(Fault::new("data", reason)));
+                return Err(self.request_error(Fault::new("data", reason)));
             }
             let unmarked = text.strip_prefix(super::text::BYTE_ORDER_MARK);
             let unmarked = unmarked.unwrap_or(&text);
@@ -221,7 +221,7 @@ impl FileJob<'_> {
             } else {
                 lines_of_array(unmarked).map(Some)
             };
-            let lines = lines.map_err(|reason| self.misfit(Fault::new("data", reason)))?;
+            let lines = lines.map_err(|reason| self.request_error(Fault::new("data", reason)))?;
             let lines = lines.map_or(text, String::into_bytes);
             input.reader = Box::new(io::Cursor::new(lines));
         }
@@ -246,7 +246,7 @@ impl FileJob<'_> {
             .map_err(|error| self.reading(error))?;
         let text = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         match text.unwrap_or(start).trim_ascii_start().first() {
-            None => Err(self.misfit(Fault::new("data", "is empty"))),
+            None => Err(self.request_error(Fault::new("data", "is empty"))),
             Some(b'{') => Ok(FileKind::NdJson),
             Some(_) => Ok(FileKind::Csv),
         }
@@ -274,7 +274,9 @@ impl FileJob<'_> {
 /// result is left behind.
 pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<FileReport, Error> {
     let started = Instant::now();
-    job.request.check().map_err(|fault| job.misfit(fault))?;
+    job.request
+        .check()
+        .map_err(|fault| job.request_error(fault))?;
     let kind = job.kind()?;
     job.check_extension(kind)?;
     let mut name = job.output.as_os_str().to_owned();
@@ -319,13 +321,13 @@ fn run_csv(
     let encoding = TextEncoding::detect(input.reader).map_err(|error| job.reading(error))?;
     let request = job.request.clone().of_converted(&form);
     let failed = |error| match error {
-        csv::Error::Request(fault) => job.misfit(fault),
+        csv::Error::Request(fault) => job.request_error(fault),
         csv::Error::Io(error) => job.reading(error),
     };
     let plan = CsvPlan::read(job.open()?.reader, &request, encoding)
         .map_err(failed)?
         .with_formulas(job.formulas);
-    let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
+    let mut rows = plan.rows().map_err(|fault| job.request_error(fault))?;
     let mut source = job.open()?.reader;
     let header = plan.first_record_at();
     io::copy(&mut source.by_ref().take(header), &mut io::sink())

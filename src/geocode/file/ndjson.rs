@@ -43,7 +43,10 @@ pub(super) fn run(
     output: &File,
 ) -> Result<(RowCounts, ReadFile), Error> {
     let operation = job.request.operation;
-    let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
+    let appended = job
+        .request
+        .appended()
+        .map_err(|fault| job.request_error(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
     let (input, is_json) = job.open_rows()?;
     let mut lines = Lines::new(input.reader, RECORD_BYTES_MAX as u64);

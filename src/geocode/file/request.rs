@@ -239,7 +239,7 @@ impl FileRequest {
     /// A name is not a result column.
     pub fn appended(&self) -> Result<Vec<ResultColumn>, Fault> {
         if self.result_columns.is_empty() {
-            Ok(ResultColumn::usual(self.operation))
+            Ok(ResultColumn::defaults(self.operation))
         } else {
             ResultColumn::read(&self.result_columns, self.operation)
         }

@@ -42,7 +42,7 @@ use toise_geo::places::Place;
 use toise_store::{self as store, Store};
 
 /// A model is used for at least this many times the duration of its fit before it is fitted again.
-const PAUSE_OF_FIT: u32 = 20;
+const FIT_PAUSE_FACTOR: u32 = 20;
 /// The path of the position in messages.
 const POSITION_PATH: &str = "location.locationCoordinate.location";
 
@@ -180,7 +180,8 @@ impl Rents {
         let inputs = self.inputs()?;
         let is_fresh = |fitted: &Fitted| fitted.inputs == inputs;
         let rests = |fitted: &Fitted| {
-            fitted.inputs.maps == inputs.maps && fitted.at.elapsed() < PAUSE_OF_FIT * fitted.took
+            fitted.inputs.maps == inputs.maps
+                && fitted.at.elapsed() < FIT_PAUSE_FACTOR * fitted.took
         };
         let known = inner.fitted.load_full();
         if let Some(known) = known

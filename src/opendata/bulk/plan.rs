@@ -284,7 +284,7 @@ impl PortfolioPlan {
         let mut targets = Map::new();
         let mut size = self.size.map(Value::from);
         for (column, field) in &self.fields {
-            let cell = spelled(block.cell(row, *column).trim(), field.allowed);
+            let cell = allowed_value(block.cell(row, *column).trim(), field.allowed);
             if cell.is_empty() {
                 continue;
             }
@@ -330,7 +330,7 @@ impl PortfolioPlan {
 /// Returns the allowed value that a cell means: the value itself in any case and with or without accents, or otherwise
 /// the value of the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A
 /// cell that means no allowed value is returned unchanged.
-fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
+fn allowed_value<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
     let of_class = || {
         let class = words::asset_class(cell)?;
         let mut allowed = allowed.iter().copied();
@@ -471,17 +471,25 @@ mod tests {
     #[test]
     fn classes_are_read_in_every_usual_spelling() {
         for cell in ["Appartement", "appartement", "APPT", "Apt.", "T2", "studio"] {
-            assert_eq!(spelled(cell, &PROPERTY_TYPES), "Appartement", "{cell}");
-            assert_eq!(spelled(cell, &BUILDING_TYPES), "appartement", "{cell}");
+            assert_eq!(
+                allowed_value(cell, &PROPERTY_TYPES),
+                "Appartement",
+                "{cell}"
+            );
+            assert_eq!(
+                allowed_value(cell, &BUILDING_TYPES),
+                "appartement",
+                "{cell}"
+            );
         }
-        assert_eq!(spelled("Villa", &PROPERTY_TYPES), "Maison");
-        assert_eq!(spelled("dependance", &PROPERTY_TYPES), "Dépendance");
-        assert_eq!(spelled("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
-        assert_eq!(spelled("Yourte", &PROPERTY_TYPES), "Yourte");
-        assert_eq!(spelled("T2", &[]), "T2");
-        assert_eq!(spelled("d (180)", &CLASSES), "D");
-        assert_eq!(spelled("Vierge", &CLASSES), "");
-        assert_eq!(spelled("H", &CLASSES), "");
-        assert_eq!(spelled("HH", &CLASSES), "HH");
+        assert_eq!(allowed_value("Villa", &PROPERTY_TYPES), "Maison");
+        assert_eq!(allowed_value("dependance", &PROPERTY_TYPES), "Dépendance");
+        assert_eq!(allowed_value("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
+        assert_eq!(allowed_value("Yourte", &PROPERTY_TYPES), "Yourte");
+        assert_eq!(allowed_value("T2", &[]), "T2");
+        assert_eq!(allowed_value("d (180)", &CLASSES), "D");
+        assert_eq!(allowed_value("Vierge", &CLASSES), "");
+        assert_eq!(allowed_value("H", &CLASSES), "");
+        assert_eq!(allowed_value("HH", &CLASSES), "HH");
     }
 }

@@ -119,8 +119,8 @@ impl BlockBuilder<'_> {
         let digest = incoming.url.digest();
         let known = adverts.iter_mut().find(|(known, _)| *known == digest);
         let seen = match &known {
-            None => AdvertState::begin(&incoming),
-            Some((_, delta)) => delta.known.then(&incoming),
+            None => AdvertState::first(&incoming),
+            Some((_, delta)) => delta.known.with_sighting(&incoming),
         };
         match (seen, known) {
             (SightingOutcome::Refused(fault), _) => return Err(refused(fault)),

@@ -1,7 +1,8 @@
 //! Repairs files whose rows end with a delimiter although their header does not.
 //!
 //! Exports of the tax office and of old programs put a delimiter at the end of every row, but not of the header. Such a
-//! file gets a last column without a name. [`header_end`] finds the place of the missing delimiter, [`Closed`] adds it.
+//! file gets a last column without a name. [`header_end`] finds the place of the missing delimiter, and
+//! [`ClosedHeader`] adds it.
 
 use std::io::{self, Read};
 
@@ -46,20 +47,20 @@ pub(crate) fn header_end(text: &[u8], delimiter: u8) -> Option<usize> {
 }
 
 /// A source with a delimiter added.
-pub(crate) struct Closed<R> {
+pub(crate) struct ClosedHeader<R> {
     inner: R,
     /// Number of bytes before the delimiter that have not been read, and the delimiter.
     missing: Option<(usize, u8)>,
 }
 
-impl<R> Closed<R> {
+impl<R> ClosedHeader<R> {
     /// Adds a delimiter at a position, if there is one.
     pub(crate) fn new(inner: R, missing: Option<(usize, u8)>) -> Self {
         Self { inner, missing }
     }
 }
 
-impl<R: Read> Read for Closed<R> {
+impl<R: Read> Read for ClosedHeader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let Some((before, delimiter)) = self.missing else {
             return self.inner.read(out);
@@ -86,7 +87,7 @@ mod tests {
     fn closed(text: &str) -> String {
         let missing = header_end(text.as_bytes(), b';').map(|end| (end, b';'));
         let mut found = String::new();
-        let mut source = Closed::new(text.as_bytes(), missing);
+        let mut source = ClosedHeader::new(text.as_bytes(), missing);
         source.read_to_string(&mut found).unwrap();
         found
     }
