@@ -69,7 +69,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
         erase_again(common)?;
     }
     if let Err(error) = note(&common.data, &arguments.from) {
-        // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
+        // This is not an error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");
     }
     report(common, "data", &common.data, &manifest);

@@ -162,7 +162,7 @@ const MEANINGS: &[(&str, &str)] = &[
 
 /// Maximum words of a unit at the end of a name: `en m²`.
 const UNIT_WORDS_MAX: usize = 2;
-/// Words at the end of a name that are no part of it.
+/// Words at the end of a name that are not part of it.
 const UNIT_WORDS: [&str; 8] = ["m2", "sqm", "€", "eur", "euro", "euros", "en", "in"];
 /// Units of an area.
 const AREA_UNITS: [&str; 3] = ["m2", "sqm", "metre"];

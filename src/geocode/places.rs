@@ -137,8 +137,8 @@ pub fn beginning(key: &str) -> Vec<NamedPlace> {
     }
 }
 
-/// Returns the places whose name begins with the words of a key, as `Digne` begins Digne-les-Bains; none if the words
-/// begin too many names.
+/// Returns the places whose name begins with the words of a key, such as Digne-les-Bains for `Digne`; none if too many
+/// names begin with the words.
 pub fn first_words(key: &str) -> Vec<NamedPlace> {
     let mut found = beginning(key);
     if found.len() >= PREFIX_PLACES_MAX {

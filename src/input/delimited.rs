@@ -346,7 +346,7 @@ mod tests {
             let text = b"a;b\r\n\"x \"\"y\"\"\";2\r\n3;\"villa\r\n5;6\r\n";
             let found = rows(text, None, bytes).0.unwrap_err();
             assert!(found.contains("line 3: a quotation mark"), "{found}");
-            // In the middle of a cell it is a sign like others.
+            // In the middle of a cell, it is an ordinary character.
             let found = rows(b"a;b\n1;12\" tube\n3;4\n", None, bytes).0.unwrap();
             assert_eq!(found.len(), 2);
         }

@@ -185,7 +185,7 @@ impl FeedText {
     }
 
     /// Returns whether it begins like an advert. In a feed without quotation marks, the rest of a description looks
-    /// like one too, except that its third cell, the charges, is no word.
+    /// like one too, except that its third cell, the charges, is not a word.
     fn begins_advert(&self, is_quoted: bool) -> bool {
         let mut cells = self.text.split(SEPARATOR).map(str::trim);
         let first = cells.next().unwrap_or_default();

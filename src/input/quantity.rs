@@ -13,7 +13,7 @@ pub enum NumberKind {
     Area,
     /// Degrees, which have many decimals.
     Degrees,
-    /// Days, which are no numbers: only the order of day and month is looked at.
+    /// Days, which are not numbers: only the order of day and month is examined.
     Day,
     /// Other numbers.
     Plain,
@@ -98,7 +98,7 @@ pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     number::read(text, lone.unwrap_or(LoneSeparator::Thousands))
 }
 
-/// Names and signs of currencies, in lower case, besides codes of three letters.
+/// Names and symbols of currencies, in lower case, besides codes of three letters.
 const OTHER_CURRENCIES: [&str; 13] = [
     "$", "£", "¥", "f", "ff", "fr", "fr.", "franc", "francs", "dollar", "dollars", "fcfa",
     "roupies",

@@ -258,7 +258,7 @@ impl Client {
         .await?;
         Ok(match broken {
             Some(reason) => ReceiveOutcome::Broken {
-                // A server that ignores ranges starts again, which is no progress.
+                // A server that ignores ranges starts again, which is not progress.
                 progress: written > part_bytes,
                 reason,
             },

@@ -141,8 +141,8 @@ impl DispatchState {
             Some(receiver) => {
                 let endpoint = self.endpoints.entry(Arc::clone(&receiver)).or_default();
                 endpoint.waiting.push_back(alert);
-                if !endpoint.in_turn {
-                    endpoint.in_turn = true;
+                if !endpoint.is_queued {
+                    endpoint.is_queued = true;
                     self.endpoint_queue.push_back(receiver);
                 }
             }
@@ -162,8 +162,8 @@ impl DispatchState {
             } else {
                 None
             };
-            endpoint.in_turn = !endpoint.waiting.is_empty();
-            if endpoint.in_turn {
+            endpoint.is_queued = !endpoint.waiting.is_empty();
+            if endpoint.is_queued {
                 self.endpoint_queue.push_back(Arc::clone(&receiver));
             }
             if let Some(alert) = picked {

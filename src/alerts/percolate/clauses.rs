@@ -78,11 +78,11 @@ pub(super) fn cost(clause: &Clause) -> u8 {
 }
 
 /// Returns whether a clause has a condition on a timestamp.
-pub(super) fn asks_for_moments(clause: &Clause) -> bool {
+pub(super) fn tests_timestamp(clause: &Clause) -> bool {
     match &clause.test {
         ClauseTest::Moment { .. } => true,
-        ClauseTest::Any(filters) => filters.iter().flatten().any(asks_for_moments),
-        ClauseTest::SomeItem(filter) => filter.iter().any(asks_for_moments),
+        ClauseTest::Any(filters) => filters.iter().flatten().any(tests_timestamp),
+        ClauseTest::SomeItem(filter) => filter.iter().any(tests_timestamp),
         ClauseTest::OneOf(_)
         | ClauseTest::Is(_)
         | ClauseTest::Number { .. }

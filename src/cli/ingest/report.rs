@@ -138,7 +138,7 @@ impl IngestReport {
         }
     }
 
-    /// Counts a row that is no advert as rejected; `value` is the value at fault.
+    /// Counts a row that is not an advert as rejected; `value` is the value at fault.
     pub fn unreadable(&mut self, line: u64, reason: &str, value: Option<String>) {
         let example = self.count(line);
         self.rejected += 1;

@@ -151,7 +151,8 @@ impl RowCells {
         }
     }
 
-    /// Returns why these cells are no valid query, and the cell at fault. Call it only for the cells of a row in error.
+    /// Returns why these cells are not a valid query, and the cell at fault. Call it only for the cells of a row in
+    /// error.
     pub(super) fn fault(&self) -> (&'static str, String) {
         match filter(self) {
             Err(fault) if fault.path == "postcode" => (

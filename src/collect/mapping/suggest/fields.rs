@@ -951,7 +951,7 @@ pub(super) fn is_of_other_value(column: &str) -> bool {
         .any(|word| OTHER_VALUES.contains(&word.as_str()))
 }
 
-/// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither
+/// Returns the decimal mark of amounts whose thousands are grouped with a point or a comma; `None` if they use neither
 /// or both.
 fn decimal(samples: &[String]) -> Option<&'static str> {
     let groups = |sign: char| {

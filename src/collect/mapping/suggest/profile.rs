@@ -195,7 +195,7 @@ fn item_paths(path: &str, items: &[Value]) -> Option<Vec<String>> {
         })?;
         let is_given = |value: &&&str| item.get(value).is_some_and(|value| !value.is_null());
         let value = ITEM_VALUES.iter().find(is_given)?;
-        // These signs end a key in a path.
+        // These characters end a key in a path.
         let is_nameable = !key.is_empty() && !key.contains(['.', '[', ']']);
         Some(is_nameable.then(|| format!("{path}[{field}={key}].{value}")))
     });
