@@ -146,10 +146,7 @@ fn compact(
     };
     let compacted =
         compaction::retry_while_locked(|| compaction::compact(listings, lake, listing, &|_| {}))?;
-    Ok((
-        compacted_records,
-        compaction::retry_while_locked(|| Ok(merge()?))?,
-    ))
+    Ok((compacted, compaction::retry_while_locked(|| Ok(merge()?))?))
 }
 
 /// Rebuilds the Delta logs of tables and prints the versions they contain.

@@ -106,7 +106,7 @@ impl AlertIndex {
     }
 
     /// Returns whether an alert has a condition on a timestamp.
-    pub fn has_alerts_on_moments(&self) -> bool {
+    pub fn has_timestamp_tests(&self) -> bool {
         self.with_timestamp_tests > 0
     }
 
