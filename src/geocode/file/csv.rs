@@ -6,8 +6,9 @@ use std::io::{self, Read};
 
 use super::columns::RowStatus;
 use super::findings::RowFindings;
+use super::input_columns::InputColumns;
 use super::records::{RecordReader, cells, line_breaks};
-use super::request::{FileRequest, InputColumns};
+use super::request::FileRequest;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;

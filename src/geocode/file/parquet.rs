@@ -17,7 +17,7 @@ use super::bulk::{Error, FileJob};
 use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::findings::RowFindings;
-use super::request::InputColumns;
+use super::input_columns::InputColumns;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use toise_input::ReadFile;
 use toise_input::missing::MissingCounts;

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::columns::{ResultColumn, RowStatus};
-use super::request::InputColumns;
+use super::input_columns::InputColumns;
 use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
