@@ -1,7 +1,7 @@
 //! Reads the unit in the name of a column of amounts or areas if it is not that of the field: `Prix (k€)`,
 //! `Terrain en ares`.
 
-use super::fields::SALE_EUR_MIN;
+use super::offers::SALE_EUR_MIN;
 use super::profile::ColumnProfile;
 use toise_contract::columns::{RENT, advert_meaning, folded, meaning, units_fit};
 use toise_input::number::{self, LoneSeparator};
