@@ -28,7 +28,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 /// Name of the key that each demo creates at its start; the next demo revokes it.
 pub const DEMO_NAME: &str = "demo";
 /// The rule for the name of a key.
-pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or blanks at the ends, \
+pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or spaces at the ends, \
                              and not \"demo\", which demos use";
 
 /// SHA-256 of a key's text; the store holds only this.

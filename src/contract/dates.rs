@@ -38,7 +38,7 @@ pub enum DateOrInstant {
 impl DateOrInstant {
     /// Parses a date or a date-time; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
-        // The shape is checked first, because chrono also accepts signs, blanks and years of other lengths.
+        // The shape is checked first, because chrono also accepts signs, spaces and years of other lengths.
         let bytes = text.as_bytes();
         let day_shaped = bytes.len() >= 10
             && bytes[..10].iter().enumerate().all(|(place, byte)| {

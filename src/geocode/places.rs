@@ -1,7 +1,7 @@
 //! Finds the places that a query may name: communes, arrondissements and former communes. It finds them by name, by the
 //! beginning of a name, with one wrong letter, or by postal code.
 //!
-//! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
+//! Names are looked up without spaces, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
 //! may be abbreviated, and a leading article may be omitted. Names of at least five letters are also found with one
 //! edit, and names of four letters with less certainty. Both use symmetric deletion: name and query are one edit apart
 //! only if dropping at most one letter of each gives the same string.

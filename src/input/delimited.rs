@@ -87,7 +87,7 @@ impl Splitter {
         }
     }
 
-    /// Removes blanks around cells.
+    /// Removes spaces around cells.
     #[must_use]
     pub fn trimmed(self) -> Self {
         Self {

@@ -90,7 +90,7 @@ pub fn is_encoded_twice(text: &str) -> bool {
     !has_other_letters && std::str::from_utf8(&bytes).is_ok()
 }
 
-/// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a blank, and
+/// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a space, and
 /// after or before a letter.
 fn has_latin_9_sign(text: &[u8]) -> bool {
     text.windows(3).any(|three| {

@@ -23,7 +23,7 @@ pub enum LoneSeparator {
 
 /// Reads a cell that is one number; `None` for any other text, and for a number that remains ambiguous.
 ///
-/// Blanks of all kinds and apostrophes may group thousands. Units are not accepted; callers remove them.
+/// Spaces of all kinds and apostrophes may group thousands. Units are not accepted; callers remove them.
 pub fn read(cell: &str, lone: LoneSeparator) -> Option<f64> {
     let cell = cell.trim();
     let text = normalised(cell, lone)?;
@@ -36,7 +36,7 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     let cell = cell.trim();
     let (mut commas, mut points, mut digits) = (0, 0, 0);
     let mut last = None;
-    // Number of digits since the last blank; there must be three.
+    // Number of digits since the last space; there must be three.
     let mut group: Option<usize> = None;
     let mut text = String::with_capacity(cell.len());
     for character in cell.chars() {

@@ -460,7 +460,7 @@ mod tests {
             ],
             334,
         );
-        // An older version of the format, with a line break in a text and blanks around the separator.
+        // An older version of the format, with a line break in a text and spaces around the separator.
         let second = line(&[(2, "VE951"), (21, "Rez de\njardin")], 180).replace(SEPARATOR, " !# ");
         let feed = format!("{first}\r\n{second}\r\n\r\n");
         assert!(is_feed(feed.as_bytes()));

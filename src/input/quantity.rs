@@ -179,12 +179,12 @@ pub fn two_areas(cell: &str, lone: Option<LoneSeparator>) -> Option<(f64, f64)> 
     Some((square_metres(first, lone)?, square_metres(second, lone)?))
 }
 
-/// Removes the marks of footnotes from the end, as in `9 200 €*`, and blanks from both ends.
+/// Removes the marks of footnotes from the end, as in `9 200 €*`, and spaces from both ends.
 fn without_note(cell: &str) -> &str {
     trimmed(trimmed(cell).trim_end_matches(['*', '†', '‡']))
 }
 
-/// Removes blanks of all kinds from both ends.
+/// Removes spaces of all kinds from both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{202f}')
 }

@@ -14,4 +14,4 @@ pub const MOVED_PERCENT: (f64, f64) = (0.1, 100.0);
 pub const NAME_CHARS_MAX: usize = 100;
 /// The rule for the name of a portfolio.
 pub const NAME_RULE: &str =
-    "must be 1 to 100 characters, without control characters, slashes or blanks at the ends";
+    "must be 1 to 100 characters, without control characters, slashes or spaces at the ends";

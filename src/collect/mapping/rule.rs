@@ -594,7 +594,7 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// Returns the text of a template, or the name of the first empty column that may not be empty. Blanks around optional
+/// Returns the text of a template, or the name of the first empty column that may not be empty. Spaces around optional
 /// columns are not doubled. The first `house_numbers` parts are left out if the text after them begins with a house
 /// number.
 fn filled<'r>(

@@ -120,7 +120,7 @@ impl RowCells {
         // Digits alone are a postal code: the row has no street.
         let is_number = |street: &str| street.bytes().all(|byte| byte.is_ascii_digit());
         if number_end > 0 && !street.is_empty() && (has_house_number(street) || is_number(street)) {
-            // With the blank after it.
+            // With the space after it.
             text.drain(..=number_end);
         }
         let [postal_code, insee_code, kind, lat, lon] = codes;

@@ -133,7 +133,7 @@ fn insee_code(cell: &str) -> String {
     place.map_or_else(String::new, |place| place.code.to_owned())
 }
 
-/// Returns a cell without blanks around it; empty without a column.
+/// Returns a cell without spaces around it; empty without a column.
 fn cell(block: &Block, row: usize, column: Option<usize>) -> &str {
     column.map_or("", |column| block.cell(row, column).trim())
 }

@@ -1127,7 +1127,7 @@ class PlaceHistoryEventsItem(TypedDict):
 
 class AccountRequest(TypedDict):
     name: str
-    """Unique among the accounts; must be 1 to 100 characters, without control characters, blanks at the ends or the
+    """Unique among the accounts; must be 1 to 100 characters, without control characters, spaces at the ends or the
     form of a UUID.
     """
 
@@ -1192,7 +1192,7 @@ class KeyRequest(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or spaces at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
@@ -1238,7 +1238,7 @@ class KeyChange(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or spaces at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
