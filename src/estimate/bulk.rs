@@ -26,7 +26,7 @@ use crate::request::fields::{
 };
 use crate::request::{is_without_class, parse_cells};
 pub use report::BulkEstimateReport;
-use table::{EstimateTableBuilder, schema};
+use table::{EstimateRow, batch, schema};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_contract::fields::FieldKind;
@@ -291,7 +291,7 @@ impl EstimateRun {
     /// # Errors
     /// The columns cannot be built.
     pub fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
-        let mut table = EstimateTableBuilder::default();
+        let mut answers = Vec::with_capacity(rows.block.len());
         let mut counts = BulkEstimateReport::default();
         let columns = self.columns.addresses;
         let given = columns.map(|columns| columns.of_block(&rows.block));
@@ -299,12 +299,10 @@ impl EstimateRun {
         for row in 0..rows.block.len() {
             counts.rows += 1;
             let id = self.columns.id.map(|column| rows.block.cell(row, column));
-            match id.filter(|id| !id.is_empty()) {
-                Some(id) => table.ids.append_value(id),
-                None => table
-                    .ids
-                    .append_value((rows.first_row + row as u64).to_string()),
-            }
+            let id = match id.filter(|id| !id.is_empty()) {
+                Some(id) => id.to_owned(),
+                None => (rows.first_row + row as u64).to_string(),
+            };
             for (column, field) in &self.columns.fields {
                 let cell = rows.block.cell(row, *column);
                 if is_without_class(field, cell) {
@@ -314,32 +312,34 @@ impl EstimateRun {
                         .add(WITHOUT_ENERGY_CLASS, line, field.column, cell);
                 }
             }
-            let (value, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
-            table.addresses.push(address.as_ref());
-            match value {
+            let (answer, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
+            match &answer {
                 Ok(estimate) => {
-                    if let Some(found) = address {
+                    if let Some(found) = &address {
                         let precision = found.precision.name();
                         *counts.located.entry(precision.into()).or_default() += 1;
                         counts.without_town += u64::from(found.is_without_town);
                     }
-                    counts.price(&estimate);
-                    table.price(&estimate);
+                    counts.price(estimate);
                 }
                 Err(fault) => {
                     counts.errors += 1;
                     if !rows.faults.contains_key(&row) {
                         let line = rows.block.line(row);
-                        let (column, cell) = self.at_fault(rows, row, &fault, given.as_ref());
+                        let (column, cell) = self.at_fault(rows, row, fault, given.as_ref());
                         let reason = fault.to_string();
                         counts.left_out.add(&reason, line, &column, &cell);
                     }
                     *counts.status.entry(fault.status().into()).or_default() += 1;
-                    table.error(&fault);
                 }
             }
+            answers.push(EstimateRow {
+                id,
+                answer,
+                address,
+            });
         }
-        Ok((table.finish(self)?, counts))
+        Ok((batch(self, &answers)?, counts))
     }
 
     /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.
