@@ -150,25 +150,10 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
 ///
 /// See [`Error`]; no output file is left in that case. A row that cannot be valued is not an error.
 pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimateReport, Error> {
-    let started = Instant::now();
-    let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
-    let opened = OpenPortfolio::new(&portfolio)?;
-    let (detail, today) = (options.detail, options.today);
-    let columns = EstimateColumns::new(&opened.columns);
-    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
-    let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
-    let output = PortfolioOutput::create(&options.output, &run.schema, options.formulas)?;
-    let reading = opened.reading.clone();
-    let mut report = BulkEstimateReport::default();
-    portfolio::run(
-        &portfolio,
-        opened,
-        output,
-        options.progress,
-        move |rows| run.answer(rows),
-        |counts| report.add(&counts),
-    )?;
-    Ok(report.finish(&reading, started))
+    run_remote(valuer.adjustments, options, |job, blocks, answers| {
+        let run = EstimateRun::of_job(valuer, job, &options.geocoder)?;
+        portfolio::answer_here(blocks, answers, move |rows| run.answer(rows))
+    })
 }
 
 /// Like [`run`], but other processes value the blocks: `answer` gets their results for the given job, which they run as
@@ -240,29 +225,7 @@ impl EstimateColumns {
 }
 
 impl EstimateRun {
-    /// Prepares a run. Opens the address index only if the portfolio has address columns.
-    fn new(
-        valuer: &Valuer,
-        detail: Detail,
-        today: NaiveDate,
-        columns: EstimateColumns,
-        geocoder: &LazyGeocoder,
-    ) -> Result<Self, Error> {
-        let geocoder = match columns.addresses {
-            Some(_) => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
-            None => None,
-        };
-        Ok(Self {
-            valuer: valuer.clone(),
-            detail,
-            today,
-            schema: schema(detail, columns.addresses.is_some()),
-            columns,
-            geocoder,
-        })
-    }
-
-    /// Prepares a run that values the blocks of a job.
+    /// Prepares a run that values the blocks of a job. Opens the address index only if the portfolio has address columns.
     ///
     /// # Errors
     /// The job's columns do not describe homes, or the address index cannot be read.
@@ -278,7 +241,18 @@ impl EstimateRun {
             has_contributions: job.has_contributions,
         };
         let columns = EstimateColumns::new(&found)?;
-        Self::new(valuer, detail, job.today, columns, geocoder)
+        let geocoder = match columns.addresses {
+            Some(_) => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
+            None => None,
+        };
+        Ok(Self {
+            valuer: valuer.clone(),
+            detail,
+            today: job.today,
+            schema: schema(detail, columns.addresses.is_some()),
+            columns,
+            geocoder,
+        })
     }
 
     /// Returns the schema of the results.
