@@ -19,11 +19,10 @@ use arrow::datatypes::Float64Type;
 
 use super::ADDRESSES;
 use super::links::RegisteredBuilding;
+use crate::OpenData;
 use crate::dpe::{self, ADDRESS, BUILDING};
-use crate::{OpenData, column_index};
 use toise_contract::filter::{Clause, ClauseTest, POSITION};
 use toise_engine::Error;
-use toise_engine::predicate::Predicate;
 use toise_geo::distance::planar_distance_m;
 
 /// Maximum distance of a diagnostic from the circle of its building, metres.
@@ -108,42 +107,21 @@ impl OpenData {
     /// Returns the diagnostics that satisfy a clause and name no building, in the order of their identifiers.
     fn unnamed_diagnostics(&self, clause: Clause) -> Result<Vec<UnnamedDiagnostic>, Error> {
         let schema = dpe::schema();
-        let view = self.engine().view(schema)?;
-        let predicate = Predicate::compile(schema, &vec![clause])?;
-        let mut columns = Vec::new();
-        for name in [schema.id, BUILDING, ADDRESS, "lat", "lon"] {
-            columns.push(column_index(schema, name)?);
-        }
-        let parts = self.engine().scan(
-            &view,
-            &predicate,
-            self.interrupt(),
-            Vec::new,
-            |found: &mut Vec<UnnamedDiagnostic>, visited| {
-                let mut decoded = Vec::with_capacity(columns.len());
-                for column in &columns {
-                    decoded.push(visited.column(*column)?);
-                }
-                let ids = decoded[0].values.as_string::<i32>();
-                let addresses = decoded[2].values.as_string::<i32>();
-                let lats = decoded[3].values.as_primitive::<Float64Type>();
-                let lons = decoded[4].values.as_primitive::<Float64Type>();
-                visited.selected.for_each(|row| {
-                    if decoded[1].values.is_valid(row) {
-                        return;
-                    }
-                    let address = addresses.is_valid(row).then(|| addresses.value(row));
-                    found.push(UnnamedDiagnostic {
-                        id: ids.value(row).to_owned(),
-                        address: address.filter(|id| !id.is_empty()).map(str::to_owned),
-                        lat: lats.value(row),
-                        lon: lons.value(row),
-                    });
-                });
-                Ok(())
-            },
-        )?;
-        let mut found: Vec<UnnamedDiagnostic> = parts.into_iter().flatten().collect();
+        let names = [schema.id, BUILDING, ADDRESS, "lat", "lon"];
+        let mut found = self.read_rows(schema, clause, &names, |columns, row| {
+            if columns[1].values.is_valid(row) {
+                return None;
+            }
+            let addresses = columns[2].values.as_string::<i32>();
+            let address = addresses.is_valid(row).then(|| addresses.value(row));
+            let degrees = |at: usize| columns[at].values.as_primitive::<Float64Type>().value(row);
+            Some(UnnamedDiagnostic {
+                id: columns[0].values.as_string::<i32>().value(row).to_owned(),
+                address: address.filter(|id| !id.is_empty()).map(str::to_owned),
+                lat: degrees(3),
+                lon: degrees(4),
+            })
+        })?;
         found.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(found)
     }
