@@ -339,8 +339,8 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
 /// whole address, otherwise those of its parts, then postal code and town. After a street without them, a place in words
-/// stands in for both, or the columns with a word for a town if there is no INSEE code either. Empty without a street and
-/// an address.
+/// stands in for both, or the columns with a word for a town if there is no INSEE code either. Without an address and a
+/// street, the columns with a word for one and the town, or the place in words; empty without a town as well.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let names: Vec<&str> = names.collect();
     let meanings: Vec<Option<ColumnMeaning>> = names.iter().map(|name| meaning(name)).collect();
@@ -361,12 +361,22 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
             let parts = parts.iter().filter_map(|part| of(part));
             parts.chain([name]).collect()
         }
-        (None, None) => return Vec::new(),
+        (None, None) => Vec::new(),
     };
     let mut town: Vec<usize> = [POSTAL_CODE, CITY]
         .iter()
         .filter_map(|part| of(part))
         .collect();
+    if street.is_empty() {
+        town.extend(of(PLACE).filter(|_| town.is_empty()));
+        let columns = meanings.iter().zip(&names).enumerate();
+        let worded =
+            columns.filter(|(_, (found, name))| found.is_none() && looks_like_street(name));
+        let worded = worded
+            .map(|(column, _)| column)
+            .filter(|_| !town.is_empty());
+        return worded.chain(town.iter().copied()).collect();
+    }
     if town.is_empty() && of(ADDRESS).is_none() {
         town.extend(of(PLACE));
         // Without its town, a street would be searched in the whole country.
@@ -601,7 +611,10 @@ mod tests {
         assert_eq!(columns(register), [1, 2, 3, 4]);
         assert_eq!(columns("No_voie;Type_et_Libelle;x"), [0, 1]);
         assert_eq!(columns("numero;libelle"), [0; 0], "a title");
-        assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
+        assert_eq!(columns("N°;CP;Ville"), [1, 2], "no street");
+        assert_eq!(columns("Prix;Voie du bien;CP;Ville"), [1, 2, 3], "a word");
+        assert_eq!(columns("Voie du bien;Prix"), [0; 0], "no town");
+        assert_eq!(columns("Lieu;Prix"), [0], "a place");
     }
 
     #[test]

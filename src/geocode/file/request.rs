@@ -37,7 +37,7 @@ pub enum UnnamedColumns {
     /// All columns, as the contract says.
     #[default]
     All,
-    /// The columns named like parts of an address; all columns if there are none.
+    /// The columns named like parts of an address; all columns with a name if there are none.
     ByMeaning,
 }
 
@@ -315,7 +315,11 @@ impl InputColumns {
             text.push(find(format!("columns[{index}]"), name)?);
         }
         if text.is_empty() && request.operation == Operation::Search {
-            text = (0..header.len()).collect();
+            // A column without a name numbers the rows, or is empty.
+            let is_named = |column: &usize| {
+                request.unnamed == UnnamedColumns::All || !header[*column].is_empty()
+            };
+            text = (0..header.len()).filter(is_named).collect();
         }
         let meant: &[String] = if request.is_meant {
             &request.columns
@@ -378,6 +382,11 @@ impl InputColumns {
                 named.columns.join(", ")
             ));
             reading.notes.extend(town_note(request, &named));
+            if named.columns.iter().all(|name| names_town(name)) {
+                let note = "warning: no column is named like a street or an address, so only towns are searched; \
+                    --columns names those of the address";
+                reading.notes.push(note.to_owned());
+            }
         } else if request.unnamed == UnnamedColumns::ByMeaning
             && header.len() > 1
             && found.has_every_column(&named)
@@ -558,6 +567,8 @@ mod tests {
         assert_eq!(text("x;rue;Ville client"), (vec![1, 2], 1), "a word");
         assert_eq!(text("rue;depcom"), (vec![0], 2), "a commune");
         assert_eq!(text("a;b"), (vec![0, 1], 1), "all columns");
+        assert_eq!(text(";a;b"), (vec![1, 2], 1), "row numbers");
+        assert_eq!(text("id;CP;Ville;prix"), (vec![1, 2], 2), "only towns");
         assert_eq!(text("a"), (vec![0], 0));
         let note = |names: &str| {
             let (found, reading) = InputColumns::understand(&request, &header(names)).unwrap();
