@@ -386,6 +386,7 @@ mod tests {
             format!("{pages}Liste 41\n\ndep;commune;taux;base\n01;Bourg;12;300\n"),
             format!("{pages}DGFiP;;;Impôts;;;Liste;;;;;\nÉtat;;;;2024;;;;;;;\n{names}\n{row}\n"),
             format!("{pages}DGFiP;;;41;;;Liste;;;;;\n\n{names}\n{row}\n"),
+            format!("{pages}LISTE 41; ;10;BONDY;;;;;;;;\n;;;;;;;;;;;\n{names}\n{row}\n"),
         ] {
             let (rows, form) = rows(text.as_bytes(), None, 64);
             assert_eq!(rows.unwrap().len(), 1, "{text}");
@@ -395,6 +396,7 @@ mod tests {
             "id;prix\n1;2\n",
             "note\nid,type,surface,prix\n",
             "a;b\n1;2;3;4;5\n6;7;8;9;10\n",
+            "a;b;c;d;e;f\n1;2;;;;\nA;B;C;D;E;\n3;4;5;6;7;8\n",
             "nom;rue;ville;type;;;;;;;;;\nA;4;Mende;flat;;;;;;;;;\nB;C;Mende;flat;;;;;;;;;\nD;5;Mende;flat;;;;;;;;;\n",
             "adresse\nRue A, Mende, Lozère, France\nRue B, Mende, Lozère, France\n",
             "adresse\n4 rue A, Mende, Lozère, France, Europe\n5 rue B, Mende, Lozère, France, Europe\n",

@@ -7,7 +7,7 @@
 pub(crate) const TITLE_LINES_MAX: usize = 20;
 /// Most cells of a title.
 pub(crate) const TITLE_CELLS_MAX: usize = 2;
-/// Cells of a wider title, up to its last text, for each that has text.
+/// Cells of a wider title, up to its last text, for each that has text; or cells of the header for each of them.
 const TITLE_SHARE: usize = 2;
 /// Fewest cells of a header below such lines.
 pub(crate) const HEADER_CELLS_MIN: usize = 4;
@@ -28,10 +28,10 @@ struct Candidate {
     is_sparse: bool,
 }
 
-/// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two, or
-/// text in at most half of their cells up to the last, groups leave most of their cells empty ([`are_names`]). Below
-/// them is a record of names, followed by one of about as many cells, of which one at least is a number. Below groups
-/// with a gap, no such record is needed.
+/// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two,
+/// text in at most half of their cells up to the last, or at most half as many cells as the header; groups leave most
+/// of their cells empty ([`are_names`]). Below them is a record of names, followed by one of about as many cells, of
+/// which one at least is a number. Below groups with a gap, no such record is needed.
 pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
     let mut rows = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -41,6 +41,8 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         .from_reader(text);
     let mut record = csv::ByteRecord::new();
     let mut candidate: Option<Candidate> = None;
+    // Most cells of a record so far that is a title only if the header has twice as many.
+    let mut widest = 0;
     let header_start = |start: usize| {
         let is_line_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
         start + text[start..].iter().take_while(is_line_end).count()
@@ -54,9 +56,10 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         let has_number = record.iter().any(begins_with_digit);
         // The position of a record is that of the blank lines before it.
         let start = record.position()?.byte() as usize;
-        let is_below_groups = candidate
-            .as_ref()
-            .is_some_and(|groups| groups.may_be_groups && are_names(record.iter(), groups.cells));
+        let is_below_groups = widest * TITLE_SHARE <= cells
+            && candidate.as_ref().is_some_and(|groups| {
+                groups.may_be_groups && are_names(record.iter(), groups.cells)
+            });
         if let Some(found) = candidate.take() {
             if is_below_groups && found.has_gap {
                 return Some(header_start(start));
@@ -72,11 +75,12 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
                 });
                 continue;
             }
-            if found.is_header && cells * 2 >= found.cells && has_number {
+            let is_wide = widest * TITLE_SHARE <= found.cells;
+            if found.is_header && is_wide && cells * 2 >= found.cells && has_number {
                 return Some(header_start(found.start));
             }
             if !found.is_sparse {
-                return None;
+                widest = widest.max(found.cells);
             }
         }
         let unused = record.iter().rev().take_while(|cell| !filled(cell));
@@ -88,7 +92,8 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
         let is_header = index > 0 && cells >= HEADER_CELLS_MIN && !has_number;
         let may_be_groups = cells < record.len() && !has_number;
         if !is_header && !may_be_groups {
-            return None;
+            widest = widest.max(cells);
+            continue;
         }
         candidate = Some(Candidate {
             start,
