@@ -270,6 +270,17 @@ fn the_list_of_a_json_document_is_its_rows() {
     let json = b"{\n \"total\": 2,\n \"dpe\": [\n {\"a\": 1},\n {\"a\": 2}\n ]\n}\n";
     let answer = read_as("f.json", json, &TextColumns::Codes).unwrap();
     assert_eq!(answer.rows, [["1"], ["2"]]);
+    let features =
+        br#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":1},
+        "geometry":{"type":"Point","coordinates":[3.5,44.5]}},{"type":"Feature","properties":{"a":2},
+        "geometry":{"type":"Point","coordinates":[3.6,44.6]}}]}"#;
+    let line: Vec<u8> = features
+        .iter()
+        .copied()
+        .filter(|byte| *byte != b'\n')
+        .collect();
+    let answer = read_as("f.geojson", &line, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows.len(), 2);
 }
 
 #[test]
