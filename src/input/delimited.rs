@@ -9,7 +9,8 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
-use crate::closing::{Closed, header_end};
+pub use crate::closing::HeaderGap;
+use crate::closing::{Closed, header_gap};
 use crate::form::SharedForm;
 use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
 
@@ -20,14 +21,18 @@ const SEPARATOR_LINE: &[u8] = b"sep=";
 const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two lines, of which only the first is read: \
     write them in one line";
 
+/// Note on a first column that only the rows have.
+const ROW_NUMBERS: &str =
+    "the first column has no name in the header: it holds the numbers that R gives to rows";
+
 /// How a delimited text is split into cells.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     delimiter: u8,
     /// Bytes above the header.
     preamble: usize,
-    /// Where the header lacks the delimiter that closes all rows, in bytes.
-    unclosed_at: Option<usize>,
+    /// Where the header lacks a delimiter that all rows have.
+    gap: Option<HeaderGap>,
     is_flexible: bool,
     trim: csv::Trim,
     buffer_bytes: Option<usize>,
@@ -52,11 +57,14 @@ impl Splitter {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
             form.set_header_line(lines as u64 + 1);
         }
-        let unclosed_at = header_end(&start[preamble..], delimiter).map(|end| preamble + end);
+        let gap = header_gap(&start[preamble..], delimiter).map(|gap| gap.after(preamble));
+        if matches!(gap, Some(HeaderGap::Start(_))) {
+            form.add_note(ROW_NUMBERS);
+        }
         Self {
             delimiter,
             preamble,
-            unclosed_at,
+            gap,
             is_flexible: false,
             trim: csv::Trim::None,
             buffer_bytes: None,
@@ -73,9 +81,9 @@ impl Splitter {
         self.preamble
     }
 
-    /// Returns whether all rows end with a delimiter that the header lacks: they have a last column without a name.
-    pub fn lacks_closing_delimiter(&self) -> bool {
-        self.unclosed_at.is_some()
+    /// Returns where the header lacks a delimiter that all rows have: their first or last column has no name.
+    pub fn header_gap(&self) -> Option<HeaderGap> {
+        self.gap
     }
 
     /// Accepts rows of another width than the header.
@@ -117,9 +125,8 @@ impl Splitter {
         if let Some(bytes) = self.buffer_bytes {
             builder.buffer_capacity(bytes);
         }
-        let unclosed_at = self.unclosed_at.map(|at| (at, self.delimiter));
         builder.from_reader(EvenText {
-            inner: Closed::new(source, unclosed_at),
+            inner: Closed::new(source, self.gap, self.delimiter),
             delimiter: has_quotes.then_some(self.delimiter),
             preamble: self.preamble,
             place: Place::Start,

@@ -374,6 +374,20 @@ fn parquet_keeps_its_texts_unless_more_texts_are_missing() {
 }
 
 #[test]
+fn the_row_numbers_of_r_are_a_column() {
+    let csv = b"\"ville\";\"prix\"\n\"3\";\"Mende\";5\n\"1\";\"Florac\";6\n";
+    let answer = read_as("f.csv", csv, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows, [["3", "Mende", "5"], ["1", "Florac", "6"]]);
+    assert_eq!(answer.types[1].0, "ville");
+    assert!(
+        answer
+            .note
+            .unwrap()
+            .contains("the first column has no name")
+    );
+}
+
+#[test]
 fn what_is_no_table_is_refused_with_its_place() {
     for (bytes, expected) in [
         (&b""[..], "no rows"),
