@@ -153,6 +153,22 @@ pub fn unmarked(cell: &str) -> &str {
     marked_text(cell).unwrap_or(cell)
 }
 
+/// Returns what a row of another width than the header is about: the name of its first column without a cell, or its
+/// first cell without a column. The other text is empty.
+pub fn misfit<'t>(names: &'t [String], row: &'t csv::StringRecord) -> (&'t str, &'t str) {
+    let column = names.get(row.len()).map_or("", String::as_str);
+    (column, row.get(names.len()).unwrap_or_default())
+}
+
+/// Returns the end of a message on a row of another width than the header ([`misfit`]); empty if nothing is known.
+pub fn misfit_note(names: &[String], row: &csv::StringRecord) -> String {
+    match misfit(names, row) {
+        ("", "") => String::new(),
+        ("", cell) => format!("; the first cell beyond them is {cell:?}"),
+        (column, _) => format!("; the column {column:?} has none"),
+    }
+}
+
 /// Returns the delimiter that the first line names, and where that line ends.
 fn separator_line(start: &[u8]) -> Option<(u8, usize)> {
     let end = start
@@ -370,6 +386,20 @@ mod tests {
                 assert_eq!(found[1].1, ["x\ny", "4"]);
             }
         }
+    }
+
+    #[test]
+    fn a_row_of_another_width_names_its_column_or_cell() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let row = |cells: &[&str]| csv::StringRecord::from(cells.to_vec());
+        let note = |cells: &[&str]| misfit_note(&names, &row(cells));
+        assert_eq!(note(&["1"]), "; the column \"b\" has none");
+        assert_eq!(
+            note(&["1", "2", "3", "rue", "5"]),
+            "; the first cell beyond them is \"rue\""
+        );
+        assert_eq!(note(&["1", "2", "3", ""]), "");
+        assert_eq!(misfit(&names, &row(&["1", "2", "3", "x"])), ("", "x"));
     }
 
     #[test]

@@ -395,7 +395,11 @@ fn what_is_no_table_is_refused_with_its_place() {
         (b"a;b\n", "no rows"),
         (
             b"a;b\n1;2\n3\n",
-            "line 3: the row has 1 cells where the header has 2",
+            "line 3: the row has 1 cells where the header has 2; the column \"b\" has none",
+        ),
+        (
+            b"a;b\n1;2\n3;4;rue\n",
+            "line 3: the row has 3 cells where the header has 2; the first cell beyond them is \"rue\"",
         ),
         (b"%PDF-1.7", "this is a PDF"),
         (b"[{]", "must be JSON"),
