@@ -13,7 +13,7 @@ use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{
     ADDRESS, CITY, INSEE_CODE, POSTAL_CODE, address_columns, has_house_number, is_house_number,
-    meaning, names_town,
+    meaning, names_address, names_town,
 };
 use toise_contract::fields::given;
 use toise_contract::walk::{JsonPath, list, text};
@@ -464,7 +464,7 @@ fn town_note(request: &FileRequest, named: &FileRequest) -> Option<String> {
     }
     let is_address = |name: &str| meaning(name).is_some_and(|found| found.field == ADDRESS);
     let mut columns = named.columns.iter();
-    let is_said = columns.any(|name| names_town(name) || is_address(name));
+    let is_said = columns.any(|name| names_town(name) || is_address(name) || names_address(name));
     (!is_said).then(|| {
         "no town column: many towns have a street of the same name; name the column of the town with --columns, or of \
          its code with --postcode or --citycode"
