@@ -12,7 +12,7 @@ use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 pub use crate::closing::HeaderGap;
 use crate::closing::{Closed, header_gap};
 use crate::form::SharedForm;
-use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
+use crate::titles::{TITLE_LINES_MAX, has_split_header, looks_like_row, title_bytes};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
@@ -21,6 +21,9 @@ const SEPARATOR_LINE: &[u8] = b"sep=";
 const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two lines, of which only the first is read: \
     write them in one line";
 
+/// Note on a text without a header.
+const ROW_AS_NAMES: &str = "warning: the first line is read as the names of columns, but looks like a row: write a line \
+    of names above it";
 /// Note on a first column that only the rows have.
 const ROW_NUMBERS: &str =
     "the first column has no name in the header: it holds the numbers that R gives to rows";
@@ -52,6 +55,9 @@ impl Splitter {
         form.set_delimiter(delimiter);
         if has_split_header(&start[preamble..], delimiter) {
             form.add_note(SPLIT_HEADER);
+        }
+        if looks_like_row(&start[preamble..], delimiter) {
+            form.add_note(ROW_AS_NAMES);
         }
         if title > 0 {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
@@ -461,6 +467,24 @@ mod tests {
             ";nom;ville;type\na;Durand;;Maison\n",
             "Réf;Type;Prix;\nA1;Maison;210000;à voir\n",
             "Bien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA1;flat;210000;90;C;D\n",
+        ] {
+            assert!(notes(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_in_the_place_of_the_names_is_noted() {
+        let notes = |text: &str| rows(text.as_bytes(), None, 64).1.found().notes;
+        for text in [
+            "A1;vente;84220;2950000.00\nA2;location;84870;950,5\nA3;vente;84220;99000.00\n",
+            "12 rue A;48000;Mende\n13 rue A;48000;Mende\n",
+        ] {
+            assert_eq!(notes(text), [ROW_AS_NAMES], "{text}");
+        }
+        for text in [
+            "id;ville;2019.0;2020\n1;Mende;5;6\n",
+            "ville;75001;75002\nMende;5;6\n",
+            "ville;ref 84220\nville;84220\n",
         ] {
             assert!(notes(text).is_empty(), "{text}");
         }

@@ -3,6 +3,8 @@
 //! [`title_bytes`] judges the first records of a text. The rows of a sheet are judged alike while they are written
 //! (`sheet_table.rs`), because their header bounds the width of the table.
 
+use std::ops::RangeInclusive;
+
 /// Most lines above a header that are skipped.
 pub(crate) const TITLE_LINES_MAX: usize = 20;
 /// Most cells of a title.
@@ -11,6 +13,13 @@ pub(crate) const TITLE_CELLS_MAX: usize = 2;
 const TITLE_SHARE: usize = 2;
 /// Fewest cells of a header below such lines.
 pub(crate) const HEADER_CELLS_MIN: usize = 4;
+
+/// Records that are compared with a first one that looks like a row.
+const ROWS_COMPARED: usize = 20;
+/// Fewest digits of a whole number that is a value and not the name of a column.
+const VALUE_DIGITS_MIN: usize = 5;
+/// Numbers that may name columns, with or without decimals.
+const YEARS: RangeInclusive<f64> = 1900.0..=2100.0;
 
 /// A record that may be the header of a text.
 struct Candidate {
@@ -134,6 +143,39 @@ pub(crate) fn has_split_header(text: &[u8], delimiter: u8) -> bool {
         && columns.clone().all(is_shared)
         && columns.clone().any(|column| !names(&second, column))
         && columns.skip(1).any(|column| !names(&first, column))
+}
+
+/// Returns whether the first record of a text looks like a row and not like names of columns: it has a number that is
+/// no year, and a text that a later record has in the same column.
+pub(crate) fn looks_like_row(text: &[u8], delimiter: u8) -> bool {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter != b'|')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text);
+    let mut records = rows.byte_records().map_while(Result::ok);
+    let Some(first) = records.next() else {
+        return false;
+    };
+    let is_text = |cell: &[u8]| cell.iter().any(u8::is_ascii_alphabetic);
+    first.iter().any(is_value)
+        && records.take(ROWS_COMPARED).any(|row| {
+            let mut cells = first.iter().zip(&row);
+            cells.any(|(cell, below)| cell == below && is_text(cell))
+        })
+}
+
+/// Returns whether a cell is a number that names no column: one with decimals or many digits, and no year.
+fn is_value(cell: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(cell);
+    let text = text.trim();
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let Ok(number) = text.replace(',', ".").parse::<f64>() else {
+        return false;
+    };
+    let has_decimals = text.contains(['.', ',']);
+    digits > 0 && !YEARS.contains(&number) && (has_decimals || digits >= VALUE_DIGITS_MIN)
 }
 
 /// Returns whether the cells of a record are names of columns, below a record of group names with `groups` non-empty
