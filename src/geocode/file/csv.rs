@@ -14,7 +14,7 @@ use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::delimited::Splitter;
+use toise_input::delimited::{HeaderGap, Splitter};
 use toise_input::missing::MissingCounts;
 use toise_input::{FileReading, SharedForm};
 
@@ -76,7 +76,7 @@ impl CsvPlan {
         let form = SharedForm::default();
         let splitter = Splitter::new(text, delimiter.transpose()?, &form);
         let delimiter = splitter.delimiter();
-        let is_unclosed = splitter.lacks_closing_delimiter();
+        let gap = splitter.header_gap();
         let (above, mut text) = text.split_at(splitter.preamble());
         if !above.is_empty() {
             let is_break = |byte: &&u8| matches!(byte, b'\r' | b'\n');
@@ -100,9 +100,16 @@ impl CsvPlan {
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
         let mut header = [above, first.bytes].concat();
-        if is_unclosed {
-            names.push(String::new());
-            header.push(delimiter);
+        match gap {
+            Some(HeaderGap::Start(_)) => {
+                names.insert(0, String::new());
+                header.insert(above.len(), delimiter);
+            }
+            Some(HeaderGap::End(_)) => {
+                names.push(String::new());
+                header.push(delimiter);
+            }
+            None => {}
         }
         let (columns, mut reading) = InputColumns::understand_line(request, &names)?;
         reading.form = form.found();

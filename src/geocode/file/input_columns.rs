@@ -8,7 +8,8 @@ use crate::text::fold::{Token, tokens};
 use crate::text::lexicon;
 use toise_contract::Fault;
 use toise_contract::columns::{
-    ADDRESS, CITY, POSTAL_CODE, has_house_number, is_house_number, meaning, names_town,
+    ADDRESS, CITY, POSTAL_CODE, has_house_number, is_house_number, meaning, names_address,
+    names_town,
 };
 use toise_input::FileReading;
 use toise_input::reading::ColumnUse;
@@ -81,7 +82,11 @@ impl InputColumns {
             text.push(find(format!("columns[{index}]"), name)?);
         }
         if text.is_empty() && request.operation == Operation::Search {
-            text = (0..header.len()).collect();
+            // A column without a name numbers the rows, or is empty.
+            let is_named = |column: &usize| {
+                request.unnamed == UnnamedColumns::All || !header[*column].is_empty()
+            };
+            text = (0..header.len()).filter(is_named).collect();
         }
         let meant: &[String] = if request.is_meant {
             &request.columns
@@ -142,6 +147,11 @@ impl InputColumns {
                 named.columns.join(", ")
             ));
             reading.notes.extend(town_note(request, &named));
+            if named.columns.iter().all(|name| names_town(name)) {
+                let note = "warning: no column is named like a street or an address, so only towns are searched; \
+                    --columns names those of the address";
+                reading.notes.push(note.to_owned());
+            }
         } else if request.unnamed == UnnamedColumns::ByMeaning
             && header.len() > 1
             && found.has_every_column(&named)
@@ -219,7 +229,7 @@ fn town_note(request: &FileRequest, named: &FileRequest) -> Option<String> {
     }
     let is_address = |name: &str| meaning(name).is_some_and(|found| found.field == ADDRESS);
     let mut columns = named.columns.iter();
-    let is_said = columns.any(|name| names_town(name) || is_address(name));
+    let is_said = columns.any(|name| names_town(name) || is_address(name) || names_address(name));
     (!is_said).then(|| {
         "no town column: many towns have a street of the same name; name the column of the town with --columns, or of \
          its code with --postcode or --citycode"
@@ -322,6 +332,8 @@ mod tests {
         assert_eq!(text("x;rue;Ville client"), (vec![1, 2], 1), "a word");
         assert_eq!(text("rue;depcom"), (vec![0], 2), "a commune");
         assert_eq!(text("a;b"), (vec![0, 1], 1), "all columns");
+        assert_eq!(text(";a;b"), (vec![1, 2], 1), "row numbers");
+        assert_eq!(text("id;CP;Ville;prix"), (vec![1, 2], 2), "only towns");
         assert_eq!(text("a"), (vec![0], 0));
         let note = |names: &str| {
             let (found, reading) = InputColumns::understand(&request, &header(names)).unwrap();

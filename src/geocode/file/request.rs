@@ -23,7 +23,7 @@ pub enum UnnamedColumns {
     /// All columns, as the contract says.
     #[default]
     All,
-    /// The columns named like parts of an address; all columns if there are none.
+    /// The columns named like parts of an address; all columns with a name if there are none.
     ByMeaning,
 }
 

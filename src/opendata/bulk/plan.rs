@@ -213,6 +213,12 @@ impl PortfolioPlan {
         self.addresses.is_some()
     }
 
+    /// Returns whether the portfolio has columns that select records.
+    pub(super) fn has_conditions(&self) -> bool {
+        let mut slots = self.fields.iter().map(|(_, field)| field.slot);
+        slots.any(|slot| !matches!(slot, BodySlot::Target(_) | BodySlot::Size))
+    }
+
     /// Prepares the addresses of a block; `None` if rows give none.
     pub(super) fn addresses<'b>(&self, block: &'b Block) -> Option<BlockAddresses<'b>> {
         Some(self.addresses?.of_block(block))
