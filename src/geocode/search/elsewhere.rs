@@ -1,6 +1,9 @@
 //! Searches all of France for a street, if the places that the query may name do not have it.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
 
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
@@ -85,6 +88,9 @@ impl Geocoder {
         } else {
             &[Misspelled::Unknown, Misspelled::Any]
         };
+        // Streets of equal names in a department fit equally well, and the second pass meets those of the first again.
+        let mut fits: HashMap<(usize, &[u32]), Option<Fit>, FixedState> = HashMap::default();
+        let mut seen: HashSet<(usize, u32), FixedState> = HashSet::default();
         for misspelled in passes.iter().copied() {
             let found =
                 self.streets_with_rarest(&described, likenesses, request, required, misspelled);
@@ -96,20 +102,23 @@ impl Geocoder {
                     let place = Places::get().find(code);
                     place.is_some_and(|place| is_within(place, allowed))
                 });
-                if !is_allowed {
+                if !is_allowed || !seen.insert((number, street)) {
                     continue;
                 }
                 let view = segment.words_view();
-                if let Some(fit) = described.fit(likenesses, &view, number, street, 0.0) {
+                let fit = fits
+                    .entry((number, view.of_street(street)))
+                    .or_insert_with(|| described.fit(likenesses, &view, number, street, 0.0));
+                if let Some(fit) = fit.as_ref() {
                     best = best.max(fit.score());
                     let evidence = named
                         .iter()
-                        .filter(|one| !is_explained(one.used & !numbers, &fit))
+                        .filter(|one| !is_explained(one.used & !numbers, fit))
                         .map(|one| one.evidence)
                         .fold(certain, f32::max);
                     nowhere.evidence = evidence_elsewhere(evidence);
                     if nowhere.evidence > 0.0 {
-                        let mut one = candidate(number, street, fit, &nowhere);
+                        let mut one = candidate(number, street, fit.clone(), &nowhere);
                         one.is_elsewhere = true;
                         candidates.push(one);
                     }

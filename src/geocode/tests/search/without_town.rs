@@ -114,6 +114,15 @@ fn streets_of_one_name_share_their_probability() {
     let found = geocoder.search(&request);
     assert_eq!(found.len(), 30);
     assert!(found.iter().all(|one| one.probability <= 1.0 / 30.0));
+    // An unknown word makes the search look for misspelled words too; each street is still found once.
+    let of_unknown_town = SearchRequest {
+        text: "1 place de la mairie xqzville".into(),
+        autocomplete: true,
+        ..request.clone()
+    };
+    let houses = geocoder.search(&of_unknown_town).into_iter();
+    let houses = houses.filter(|one| one.kind == ResultKind::HouseNumber);
+    assert_eq!(houses.count(), 30);
     // The share does not depend on the number of results asked for.
     request.limit = 1;
     assert!(geocoder.search(&request)[0].probability <= 1.0 / 30.0);
