@@ -333,8 +333,8 @@ fn streets_with_similar_word(segment: &Segment, word: &QueryWord, left: &mut usi
     let same_first = segment.words_from(&first).take(*left);
     *left -= same_first.len();
     let is_alike = |other: &u32| {
-        let (length, signature, sound) = view.outline(*other);
-        (word.may_be_near(length, signature) || word.sounds_like(sound))
+        let (text, signature, sound) = view.outline(*other);
+        (word.may_be_near(text.len(), signature) || word.sounds_like(sound))
             && word.likeness(view.word(*other)) >= ELSEWHERE_LIKENESS
     };
     streets_of(segment, same_first.filter(is_alike))
