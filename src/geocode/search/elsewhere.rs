@@ -98,8 +98,7 @@ impl Geocoder {
             for (number, street) in found {
                 let segment = &self.segments[number];
                 let is_allowed = narrowing.places.as_ref().is_none_or(|allowed| {
-                    let code = segment.area(segment.area_of(street)).insee_code;
-                    let place = Places::get().find(code);
+                    let place = self.place_of(number, street);
                     place.is_some_and(|place| is_within(place, allowed))
                 });
                 if !is_allowed || !seen.insert((number, street)) {
@@ -159,16 +158,14 @@ impl Geocoder {
     /// Returns the distance of a street from the requested position, metres; without one, a number that is smaller for
     /// a larger commune.
     fn remoteness(&self, request: &SearchRequest, segment: usize, street: u32) -> u32 {
-        let segment = &self.segments[segment];
         match request.near {
             Some((lat, lon)) => {
-                let at = segment.street_position(street);
+                let at = self.segments[segment].street_position(street);
                 planar_distance_m(lat, lon, at.0, at.1) as u32
             }
             None => {
-                let places = Places::get();
-                let code = segment.area(segment.area_of(street)).insee_code;
-                let place = places.find(code).and_then(|at| places.place(at));
+                let place = self.place_of(segment, street);
+                let place = place.and_then(|at| Places::get().place(at));
                 u32::MAX - place.map_or(0, |place| place.population)
             }
         }
