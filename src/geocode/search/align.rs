@@ -79,12 +79,9 @@ pub(super) struct Alignment {
 impl<'q> StreetQuery<'q> {
     /// Collects the words that describe the street in a reading. If `is_open`, the last word is still being typed.
     pub fn new(query: &'q Query, reading: &Reading, is_open: bool) -> Self {
-        let mut words = Vec::with_capacity(query.tokens.len());
-        for (at, token) in query.tokens.iter().enumerate() {
-            if query.describes_street(reading, at) {
-                words.push(DescribingWord::new(query, at, token));
-            }
-        }
+        let words = query.words.iter().copied();
+        let words = words.filter(|one| query.describes_street(reading, one.at));
+        let mut words: Vec<DescribingWord> = words.collect();
         discount_prefix(&mut words);
         discount_behind_town(&mut words, reading);
         Self {

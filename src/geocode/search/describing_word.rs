@@ -19,6 +19,7 @@ const YEAR_DIGITS: usize = 4;
 const YEAR_WEIGHT: f32 = 0.08;
 
 /// A word of the query that describes its street.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct DescribingWord {
     /// Index of its token.
     pub at: usize,
@@ -42,7 +43,8 @@ pub(super) struct DescribingWord {
 }
 
 impl DescribingWord {
-    pub fn new(query: &Query, at: usize, token: &Token) -> Self {
+    pub fn new(query: &Query, at: usize) -> Self {
+        let token = &query.tokens[at];
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
         // In `D 12`, the letter is not an article but the kind of a numbered road.

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::describing_word::DescribingWord;
 use super::irrelevant;
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
@@ -105,6 +106,8 @@ pub struct QueryContext<'a> {
 pub struct Query {
     /// Its tokens.
     pub tokens: Vec<Token>,
+    /// Its tokens as words that describe a street, before a reading changes their weights.
+    pub(super) words: Vec<DescribingWord>,
     /// Tokens irrelevant to the street: postal codes, CEDEX, floors, boxes; as bits.
     pub noise: u64,
     /// Tokens after the address that may still belong to it: `France`, as in `rue de France`; as bits.
@@ -169,6 +172,7 @@ impl Query {
             noise: noise | postal_code_at.map_or(0, bit),
             cedex_number: irrelevant::cedex_number(&tokens),
             tokens,
+            words: Vec::new(),
             postal_code: narrowing.postal_code.clone().or(in_text),
             postal_code_at,
             insee_code: None,
@@ -177,6 +181,8 @@ impl Query {
         query.insee_code = query.find_insee_code(narrowing);
         query.noise |= query.insee_code.map_or(0, |(_, used)| used);
         query.trailing = trailing(&query.tokens, query.noise);
+        let words = (0..query.tokens.len()).map(|at| DescribingWord::new(&query, at));
+        query.words = words.collect();
         query.find_readings(narrowing);
         query
     }
