@@ -134,6 +134,31 @@ fn numbers_are_read_in_words_and_digits() {
 }
 
 #[test]
+fn a_regiment_is_found_by_its_letters() {
+    let names = [
+        "Rue du 86e Régiment d'Infanterie",
+        "Place du 157 Eme R.I.A",
+        "Avenue de la 2e Division Blindée",
+        "Rue des Combattants d'Afrique du Nord",
+    ];
+    let rows = names.iter().enumerate();
+    let rows = rows.map(|(at, name)| in_mende(&format!("07{at:02}"), name, Some(57), ""));
+    let geocoder = Geocoder::new(vec![segment(&rows.collect::<Vec<_>>())]);
+    for (text, expected) in [
+        ("rue du 86e RI", names[0]),
+        ("rue du 86ème R.I.", names[0]),
+        ("place du 157e RIA", names[1]),
+        ("av de la 2e DB", names[2]),
+        ("rue des combattants d'AFN", names[3]),
+    ] {
+        let found = &search(&geocoder, &format!("57 {text} 48000 mende"), false)[0];
+        let expected = format!("57 {expected}, 48095");
+        assert_eq!(label(&geocoder, found), expected, "{text}");
+        assert!(found.probability > 0.8, "{text}: {}", found.probability);
+    }
+}
+
+#[test]
 fn a_house_number_is_not_the_number_of_the_street() {
     let rows = [
         in_mende("0710", "Avenue du 8 Mai 1945", Some(8), ""),
