@@ -47,17 +47,11 @@ impl DescribingWord {
         let token = &query.tokens[at];
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        // In `D 12`, the letter is not an article but the kind of a numbered road.
-        let next = query.tokens.get(at + 1);
-        let is_road = text == "d"
-            && next.is_some_and(|next| next.is_number() && !query.is_of_date(at + 1))
-            && !token.joined;
         let is_number_of_name = token.is_number()
             && (query.is_of_date(at) && text.len() <= DAY_DIGITS
                 || before.is_some_and(|before| matches!(before.text.as_str(), "rd" | "rn")));
         let is_year = token.is_number() && query.is_of_date(at) && text.len() == YEAR_DIGITS;
-        let is_suffix = !is_road
-            && lexicon::suffix_code(text).is_some()
+        let is_suffix = lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()
             && before.is_some_and(Token::is_number);
         let mut meant = lexicon::expansions(text).iter().chain([&text]);
@@ -67,7 +61,7 @@ impl DescribingWord {
         Self {
             at,
             weight: match () {
-                () if is_road || is_number_of_name => 1.0,
+                () if is_number_of_name => 1.0,
                 () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
                 () if is_year => YEAR_WEIGHT,
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,

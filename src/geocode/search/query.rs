@@ -48,6 +48,8 @@ pub(super) const OTHER_TOWN: f32 = 0.45;
 const EVIDENCE_MIN: f32 = 0.3;
 /// If a reading has more evidence than this, because name and postal code agree, misspelled names are not searched.
 const CERTAIN: f32 = 1.0;
+/// Maximum digits of the number of a road.
+const ROAD_DIGITS_MAX: usize = 4;
 /// Minimum length of a name prefix while it is being typed, in bytes.
 const BEGINNING_MIN: usize = 3;
 
@@ -167,6 +169,7 @@ impl Query {
         };
         let in_text = postal_code_at.map(|at| tokens[at].text.clone());
         let noise = irrelevant::tokens(text, &tokens, [postal_code_at, typed]);
+        expand_roads(text, &mut tokens, noise);
         let mut query = Self {
             trailing: 0,
             noise: noise | postal_code_at.map_or(0, bit),
@@ -582,6 +585,27 @@ fn is_in_department(place: u32, code: &str) -> bool {
 /// Returns whether a token is a postal code, or the code of a CEDEX.
 fn is_postal_code(token: &Token) -> bool {
     token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
+}
+
+/// Replaces the letter of a numbered road by its abbreviation: `D901` and `D 901` are RD 901, and `N88` is RN 88. `n 12`
+/// may be number 12, and the letter in `D12 rue …` is a door's.
+fn expand_roads(text: &str, tokens: &mut [Token], noise: u64) {
+    for at in 0..tokens.len().saturating_sub(1) {
+        let (letter, number) = (&tokens[at], &tokens[at + 1]);
+        let is_elided = text[letter.end..number.start].contains(['\'', '’']);
+        let road = match letter.text.as_str() {
+            "d" if !is_elided => "rd",
+            "n" if number.joined => "rn",
+            _ => continue,
+        };
+        let is_numbered = number.is_number() && number.text.len() <= ROAD_DIGITS_MAX;
+        let is_other = tokens
+            .get(at + 2)
+            .is_some_and(|next| opens_street(next) || lexicon::is_month(&next.text));
+        if is_numbered && !is_other && !letter.joined && noise & bit(at) == 0 {
+            tokens[at].text = road.to_owned();
+        }
+    }
 }
 
 /// Returns the bit of the country's name after the address; 0 without one.

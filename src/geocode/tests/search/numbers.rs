@@ -184,12 +184,16 @@ fn an_abbreviated_road_is_found_by_its_number() {
         in_mende("0710", "Route Nationale 88", Some(25), ""),
         in_commune("48104", "Nasbinals", "Route de Mende", 25, 44.6),
         in_mende("0720", "Rue Notre-Dame", Some(10), ""),
+        in_mende("0730", "Route Départementale 901", Some(25), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
     for (text, expected) in [
         ("25 RN 88 mende", "25 Route Nationale 88"),
         ("25 RN88 48000 mende", "25 Route Nationale 88"),
         ("25 R.N. 88 48000 mende", "25 Route Nationale 88"),
+        ("25 N88 mende", "25 Route Nationale 88"),
+        ("25 D901 mende", "25 Route Départementale 901"),
+        ("25 D 901 48000 mende", "25 Route Départementale 901"),
         ("10 rue ND mende", "10 Rue Notre-Dame"),
     ] {
         let found = &search(&geocoder, text, false)[0];
