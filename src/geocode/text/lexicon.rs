@@ -205,7 +205,7 @@ pub fn join_letters(text: &str, tokens: &mut Vec<Token>) {
         let letters = &tokens[at..at + length];
         let word: String = letters.iter().map(|token| token.text.as_str()).collect();
         let is_known = stands_for_several(&word)
-            || matches!(word.as_str(), "bd" | "hlm" | "ld" | "rdc" | "zac");
+            || matches!(word.as_str(), "bd" | "hlm" | "ld" | "rdc" | "ss" | "zac");
         if length > 1 && is_known {
             tokens[at].end = tokens[at + length - 1].end;
             tokens[at].text = word;
@@ -374,6 +374,7 @@ mod tests {
             ("3 L/D le Mas", "3 ld le mas"),
             ("R.D.C. gauche", "rdc gauche"),
             ("rue du 152e R.I.", "rue du 152 e ri"),
+            ("Fontenay s/s Bois", "fontenay ss bois"),
             ("B.P. 12", "b p 12"),
             ("rue J.B. Clément", "rue j b clement"),
             ("rue N D", "rue n d"),
