@@ -244,37 +244,8 @@ impl Query {
         let is_certain = readings.iter().any(|one: &Reading| one.evidence > CERTAIN);
         if !is_certain {
             for span in &spans.all {
-                let is_end =
-                    self.is_end(span.tokens.end) || self.is_beside_postal_code(&span.tokens);
-                let is_other = !span.exact.is_empty();
-                let is_followed = if is_other {
-                    is_end && self.postal_code.is_none() && !narrowing.is_open
-                } else {
-                    is_end || span.tokens.start == 0
-                };
-                if is_followed {
-                    let key = &spans.keys[span.key.clone()];
-                    let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
-                    let letters_min = if is_town && !is_other {
-                        places::SHORT_FUZZY_MIN
-                    } else {
-                        places::FUZZY_MIN
-                    };
-                    let mut found = places::nearly_named(key, letters_min);
-                    if is_end && !is_other && !narrowing.is_open {
-                        found.extend(places::first_words(key));
-                    }
-                    let others = narrowing.other_names.iter();
-                    found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
-                    if is_other {
-                        let exact = |one: &NamedPlace| {
-                            span.exact.iter().any(|exact| exact.place == one.place)
-                        };
-                        found.retain(|one| !exact(one));
-                        found.iter_mut().for_each(|one| one.quality *= OTHER_TOWN);
-                    }
-                    self.push_readings(&span.tokens, &found, narrowing, &mut readings);
-                }
+                let found = self.resembling(span, &spans.keys[span.key.clone()], narrowing);
+                self.push_readings(&span.tokens, &found, narrowing, &mut readings);
             }
         }
         readings.extend(self.postal_code_reading(narrowing));
@@ -305,6 +276,50 @@ impl Query {
         });
         readings.truncate(READINGS_MAX);
         self.readings = readings;
+    }
+
+    /// Returns the places whose name is one edit away from a run of words, or begins with them. If another town has
+    /// exactly this name, these places must have the postal code or the department behind the name; without both, they
+    /// are doubtful.
+    fn resembling(&self, span: &Span, key: &str, narrowing: &QueryContext<'_>) -> Vec<NamedPlace> {
+        let department = self.department_behind(&span.tokens);
+        let is_end = self.is_end(span.tokens.end)
+            || self.is_beside_postal_code(&span.tokens)
+            || department.is_some();
+        let is_other = !span.exact.is_empty();
+        let is_possible = if is_other {
+            is_end && !narrowing.is_open
+        } else {
+            is_end || span.tokens.start == 0
+        };
+        if !is_possible {
+            return Vec::new();
+        }
+        let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
+        let letters_min = if is_town && !is_other {
+            places::SHORT_FUZZY_MIN
+        } else {
+            places::FUZZY_MIN
+        };
+        let mut found = places::nearly_named(key, letters_min);
+        let others = narrowing.other_names.iter();
+        found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
+        if is_end && !narrowing.is_open {
+            found.extend(places::first_words(key));
+        }
+        if is_other {
+            let is_exact = |place: u32| span.exact.iter().any(|exact| exact.place == place);
+            let is_there = |place: u32| match (&self.postal_code, &department) {
+                (Some(code), _) => has_postal_code(place, code),
+                (None, Some((code, _))) => is_in_department(place, code),
+                (None, None) => true,
+            };
+            found.retain(|one| !is_exact(one.place) && is_there(one.place));
+            if self.postal_code.is_none() && department.is_none() {
+                found.iter_mut().for_each(|one| one.quality *= OTHER_TOWN);
+            }
+        }
+        found
     }
 
     /// Returns the readings of a former commune before its commune: `Javols, Peyre en Aubrac`.
@@ -413,10 +428,7 @@ impl Query {
         } else {
             IN_THE_MIDDLE
         };
-        // Without a postal code, `Marseille 13` is the arrondissement.
-        let department = self
-            .department_after(span.end)
-            .filter(|(_, end)| self.postal_code.is_some() || !self.is_name(span.start..*end));
+        let department = self.department_behind(span);
         let mut groups: Vec<Reading> = Vec::new();
         for one in named {
             let allowed = narrowing.places.as_ref();
@@ -460,9 +472,10 @@ impl Query {
         }
     }
 
-    /// Returns the code of a department at the end of the address, and the index after it: `Mende (48)`, `Marseille 13
-    /// (13001)`.
-    fn department_after(&self, end: usize) -> Option<(String, usize)> {
+    /// Returns the code of a department that follows a name at the end of the address, and the index after it: `Mende
+    /// (48)`, `Marseille 13 (13001)`. Without a postal code, `Marseille 13` is the arrondissement.
+    fn department_behind(&self, span: &Range<usize>) -> Option<(String, usize)> {
+        let end = span.end;
         let (code, after) = match self.tokens.get(end..)? {
             [digit, letter, ..]
                 if digit.text == "2"
@@ -476,7 +489,9 @@ impl Query {
             }
             _ => return None,
         };
-        self.is_end(after).then_some((code, after))
+        let is_behind =
+            self.is_end(after) && (self.postal_code.is_some() || !self.is_name(span.start..after));
+        is_behind.then_some((code, after))
     }
 
     /// Returns whether these words are the whole name of a place.
@@ -575,6 +590,11 @@ impl Query {
 pub fn is_within(place: u32, allowed: &[u32]) -> bool {
     let parent = Places::get().place(place).and_then(|place| place.parent);
     allowed.contains(&place) || parent.is_some_and(|parent| allowed.contains(&parent))
+}
+
+fn has_postal_code(place: u32, code: &str) -> bool {
+    let place = Places::get().place(place);
+    place.is_some_and(|place| place.postal_codes.contains(&code))
 }
 
 fn is_in_department(place: u32, code: &str) -> bool {
