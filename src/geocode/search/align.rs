@@ -97,12 +97,12 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().all(|one| one.weight < PREFIX_FACTOR)
     }
 
-    /// Returns the tokens of the words that distinguish one street from another.
+    /// Returns the tokens of the words that distinguish one street from another. These are not street types, unless
+    /// there are only types, as in `Rue du Pont` and `Grand Rue`.
     pub fn distinctive(&self) -> impl Iterator<Item = usize> {
-        let distinctive = self
-            .words
-            .iter()
-            .filter(|one| one.weight >= 1.0 && !one.is_type);
+        let words = self.words.iter().filter(|one| one.weight >= 1.0);
+        let is_of_types = words.clone().count() > 1 && words.clone().all(|one| one.is_type);
+        let distinctive = words.filter(move |one| is_of_types || !one.is_type);
         distinctive.map(|one| one.at)
     }
 

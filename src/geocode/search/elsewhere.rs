@@ -17,6 +17,8 @@ use toise_geo::places::Places;
 
 /// Maximum number of streets examined over all of France.
 const ELSEWHERE_STREETS_MAX: usize = 6_000;
+/// A word that more streets have is not looked up alone.
+const ELSEWHERE_LISTED_MAX: usize = 100_000;
 /// Maximum number of words of a query that are looked up over all of France; the longest are used.
 const ELSEWHERE_WORDS_MAX: usize = 4;
 /// Minimum length of a word that is looked up over all of France, in bytes.
@@ -234,7 +236,12 @@ impl Geocoder {
         let mut looked_at = 0;
         for at in 0..lists.len() {
             // A frequent word only adds to streets that have a rarer one.
-            if looked_at > 0 && looked_at + lists[at].count > ELSEWHERE_STREETS_MAX {
+            let streets_max = if looked_at > 0 {
+                ELSEWHERE_STREETS_MAX
+            } else {
+                ELSEWHERE_LISTED_MAX
+            };
+            if looked_at + lists[at].count > streets_max {
                 break;
             }
             looked_at += lists[at].count;

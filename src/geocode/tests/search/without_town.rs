@@ -80,6 +80,27 @@ fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
 }
 
 #[test]
+fn a_street_whose_name_consists_of_street_types_is_found_without_its_town() {
+    let rows = [
+        in_mende("0010", "Rue du Pont", Some(12), ""),
+        in_commune("48092", "Marvejols", "Grand Rue", 14, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("12 rue du pont", "12 Rue du Pont, 48095"),
+        ("14 grand rue", "14 Grand Rue, 48092"),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    let elsewhere = search(&geocoder, "12 rue du pont marvejols", false);
+    assert!(
+        elsewhere.iter().all(|one| one.probability < 0.5),
+        "{elsewhere:?}"
+    );
+}
+
+#[test]
 fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
     let rows = [
         in_commune("09207", "Montgaillard", "Avenue de Paris", 35, 42.9),
