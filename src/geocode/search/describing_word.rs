@@ -47,9 +47,12 @@ impl DescribingWord {
         let token = &query.tokens[at];
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        let is_number_of_name = token.is_number()
-            && (query.is_of_date(at) && text.len() <= DAY_DIGITS
-                || before.is_some_and(|before| matches!(before.text.as_str(), "rd" | "rn")));
+        let follows_road = before.is_some_and(|before| {
+            let road = before.text.as_str();
+            matches!(road, "departementale" | "nationale" | "rd" | "rn")
+        });
+        let is_number_of_name =
+            token.is_number() && (query.is_of_date(at) && text.len() <= DAY_DIGITS || follows_road);
         let is_year = token.is_number() && query.is_of_date(at) && text.len() == YEAR_DIGITS;
         let is_suffix = lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()

@@ -201,6 +201,14 @@ fn an_abbreviated_road_is_found_by_its_number() {
         assert_eq!(label(&geocoder, found), expected, "{text}");
         assert!(found.probability > 0.8, "{text}: {}", found.probability);
     }
+    // The number after `nationale` is the road's, not a house number.
+    let roads = [
+        in_mende("0710", "Route Nationale 88", Some(25), ""),
+        in_mende("0740", "Route Nationale", Some(88), ""),
+    ];
+    let roads = Geocoder::new(vec![segment(&roads)]);
+    let found = search(&roads, "route nationale 88 mende", false);
+    assert_eq!(label(&roads, &found[0]), "Route Nationale 88, 48095");
     let found = search(&geocoder, "25 RN 99 mende", false);
     let mut labels = found.iter().map(|one| label(&geocoder, one));
     assert!(!labels.any(|label| label.ends_with("48104")), "{found:?}");
