@@ -146,9 +146,12 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // One side is rounded or truncated to whole square metres.
-    let (lesser, greater) = (first.min(second), first.max(second));
-    if (whole(first) || whole(second)) && greater - lesser < 100 {
+    // One side is rounded or truncated, to whole square metres or to tenths.
+    let is_rounded_to = |step: u32| {
+        let is_round = first.is_multiple_of(step) || second.is_multiple_of(step);
+        is_round && first.abs_diff(second) < step
+    };
+    if is_rounded_to(100) || is_rounded_to(10) {
         return Some(2);
     }
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))

@@ -705,6 +705,19 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
 }
 
 #[test]
+fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
+    let level = |one: u32, other: u32| {
+        let [one, other] = [one, other].map(|surface| thin(163_470, surface, b"75111"));
+        compare(&one, &other).level(ComparedField::Surface)
+    };
+    assert_eq!(level(6_709, 6_710), Some(2));
+    assert_eq!(level(6_719, 6_710), Some(2), "truncated");
+    assert_eq!(level(6_709, 6_700), Some(2));
+    assert_eq!(level(6_709, 6_720), Some(3));
+    assert_eq!(level(6_709, 6_712), Some(3), "neither is rounded");
+}
+
+#[test]
 fn columns_that_repeat_others_are_no_evidence() {
     let one = thin(160_000, 1_500, b"75111");
     let level = |change: fn(&mut Fingerprint), field: weights::ComparedField| {
