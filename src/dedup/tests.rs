@@ -474,11 +474,13 @@ fn adverts_share_a_block_even_if_one_lacks_position_postal_code_or_area() {
         json!({"locationCoordinate": {"location": [2.354_2, 48.823_7]}}),
     )]);
     let without_area = elsewhere(&[("/habitation/surface", Value::Null)]);
+    let without_area_and_rooms = elsewhere(&[("/habitation", json!({"floor": 3}))]);
     for other in [
         without_position,
         without_postal_code,
         position_alone,
         without_area,
+        without_area_and_rooms,
     ] {
         assert!(share_a_block(&flat(), &other), "{other}");
         assert!(share_a_block(&other, &flat()), "{other}");
