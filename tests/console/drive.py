@@ -399,6 +399,11 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     market = page.get_by_role("region", name="Mende")
     expect(market).to_contain_text("48095", timeout=WAIT_MS)
     look(page, "market", faults)
+    with page.expect_download() as download:
+        market.get_by_role("button", name="Save the rows as CSV").click()
+    assert download.value.suggested_filename == "toise-market-48095.csv"
+    quarters = rows_of(download.value)
+    assert len(quarters) > 4 and all(row["period"] and int(row["sales"]) >= 0 for row in quarters), quarters[:2]
     # It is in the address: it opens again when the page is reloaded, and the browser goes back to what was before.
     expect(page).to_have_url(re.compile("place=48095"))
     page.reload()
