@@ -69,7 +69,8 @@ enum AccountsAction {
         #[arg(long)]
         now: bool,
     },
-    /// Report the consumption of accounts per day
+    /// Report the consumption of accounts in a period
+    #[command(after_help = usage::LAG)]
     Usage {
         /// Name or id of one account [default: all]
         account: Option<String>,

@@ -6,6 +6,7 @@ use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
 use toise_app::{contours, replica};
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
 use toise_erasure::request::contacts;
 use toise_erasure::{Eraser, ErasureReport, Mode};
@@ -62,7 +63,8 @@ pub fn run(common: &Common, arguments: &EraseArgs) -> CommandResult {
         .with_contours(contours::kept(&common.data))
         .with_addresses(LiveGeocoder::open(&common.data))
         .with_identity(Portals::load(&common.data)?.identity());
-    let eraser = Eraser::new(store.clone(), listings, Lake::open(&common.data)?);
+    let eraser = Eraser::new(store.clone(), listings, Lake::open(&common.data)?)
+        .with_progress(Progress::new(common.json));
     let report = if arguments.dry_run {
         eraser.erase(&contacts, Mode::DryRun)?
     } else {

@@ -105,7 +105,8 @@ enum KeysAction {
         #[command(flatten)]
         conditions: ConditionArgs,
     },
-    /// Report the consumption of keys per day
+    /// Report the consumption of keys in a period
+    #[command(after_help = usage::LAG)]
     Usage {
         /// The key, or its id [default: all keys]
         key: Option<String>,

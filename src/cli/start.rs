@@ -77,7 +77,8 @@ fn import_and_train(common: &Common, arguments: &StartArgs, codes: &[String]) ->
     }
     let failures = outcome.failures();
     if !failures.is_empty() && held_departments(&common.data)?.is_empty() {
-        return Err(failures.join("\nerror: ").into());
+        let failures = failures.join("\nerror: ");
+        return Err(format!("{failures}\nto try it without downloads: toise demo").into());
     }
     for failure in failures {
         eprintln!("warning: {failure}; run this command again to complete it");

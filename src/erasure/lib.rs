@@ -41,6 +41,7 @@ pub use findings::{ErasureReport, Findings, Place, PlaceReport};
 use record::Erasure;
 use toise_adverts::contacts::{Contact, RemovedValue};
 use toise_base::file_lock;
+use toise_base::progress::Progress;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::records::erasing::{Removal, SearchedAdverts};
@@ -53,7 +54,7 @@ const LOCK_FILE: &str = "erasure.lock";
 pub struct Eraser(Folder);
 
 impl Eraser {
-    /// Creates the eraser of a data folder from its parts.
+    /// Creates the eraser of a data folder from its parts. It shows no progress.
     pub fn new(store: Store, listings: Listings, lake: Lake) -> Self {
         Self(Folder {
             data: store.folder().to_owned(),
@@ -61,7 +62,14 @@ impl Eraser {
             store,
             listings,
             lake,
+            progress: Progress::silent(),
         })
+    }
+
+    /// Shows progress over adverts, data files and the text index.
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        self.0.progress = progress;
+        self
     }
 
     /// Removes contacts from all stored data, or reports what would be removed. Returns once they are gone. Blocks.
@@ -177,6 +185,8 @@ impl Eraser {
 
     /// Searches and clears the adverts and their properties.
     fn adverts(&self, search: &mut Search<'_>, removal: &Removal) -> Result<()> {
+        let last = self.0.listings.last_advert_number()?;
+        let bar = self.0.progress.rows("adverts", last.unsigned_abs());
         let mut after = 0;
         while let Some(batch) =
             self.0
@@ -194,7 +204,9 @@ impl Eraser {
                 )?;
             }
             search.findings.add_listings(&batch.found);
+            bar.set_position(after.unsigned_abs());
         }
+        bar.finish_and_clear();
         Ok(())
     }
 }

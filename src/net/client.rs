@@ -158,6 +158,8 @@ impl Client {
         wait: Duration,
         reason: String,
     ) -> Result<(), Error> {
+        // The error and the log line name this URL already. That of a redirect stays.
+        let reason = reason.replace(&format!(" for url ({url})"), "");
         if attempts >= self.policy.attempts_max {
             return Err(Error::RetriesExhausted {
                 url: url.to_owned(),
@@ -215,4 +217,24 @@ pub(super) fn explain(error: &reqwest::Error) -> String {
         cause = source.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failed_download_names_its_address_once() {
+        let policy = RetryPolicy {
+            attempts_max: 1,
+            ..RetryPolicy::default()
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/48.csv.gz", listener.local_addr().unwrap());
+        // Nobody listens there any more.
+        drop(listener);
+        let client = Client::new(policy).unwrap();
+        let failed = client.get(&url, 1).await.unwrap_err().to_string();
+        assert_eq!(failed.matches(&url).count(), 1, "{failed}");
+    }
 }

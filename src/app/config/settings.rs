@@ -67,54 +67,56 @@ pub enum SettingKind {
     Flag,
 }
 
-const ADDRESS: SettingKind =
-    SettingKind::Text(is_address, "HOST:PORT in quotes, as in \"127.0.0.1:8080\"");
+const ADDRESS: SettingKind = SettingKind::Text(
+    is_address,
+    "HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8080\"",
+);
 const ADDRESS_OR_NONE: SettingKind = SettingKind::Text(
     |text| text.is_empty() || is_address(text),
-    "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none",
+    "HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8081\", empty for none",
 );
-const PATH: SettingKind = SettingKind::Text(|_| true, "a path in quotes, empty for none");
+const PATH: SettingKind = SettingKind::Text(|_| true, "a path, empty for none");
 const LEVEL: SettingKind = SettingKind::Text(
     |text| !text.is_empty() && EnvFilter::try_new(text).is_ok(),
     "error, warn, info, debug, trace, off, or directives by module",
 );
 const HOSTS: SettingKind = SettingKind::Text(
     |text| AllowedHosts::parse(text).is_ok(),
-    "host names or addresses in quotes, separated by commas, empty for none",
+    "host names or addresses separated by commas, empty for none",
 );
 const NETWORKS: SettingKind = SettingKind::Text(
     |text| Networks::parse(text).is_ok(),
-    "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"",
+    "addresses or networks separated by commas, as in \"10.0.0.0/8\"",
 );
 const ORIGINS: SettingKind = SettingKind::Text(
     |text| AllowedOrigins::parse(text).is_ok(),
-    "origins in quotes, separated by commas, as in \"https://app.example.com\"",
+    "origins separated by commas, as in \"https://app.example.com\"",
 );
 const DEPARTMENTS: SettingKind = SettingKind::Text(
     |text| departments(text).is_some(),
-    "codes of departments in quotes, separated by commas, as in \"13,2A,75\"",
+    "codes of departments separated by commas, as in \"13,2A,75\"",
 );
 const BASE_ADDRESS: SettingKind = SettingKind::Text(
     |text| text.is_empty() || is_base_address(text),
-    "an http or https address without user and query in quotes, empty for none",
+    "an http or https address without user and query, empty for none",
 );
 const BASE_ADDRESSES: SettingKind = SettingKind::Text(
     |text| text.is_empty() || text.split(',').map(str::trim).all(is_base_address),
-    "http or https addresses in quotes, separated by commas, empty for none",
+    "http or https addresses separated by commas, empty for none",
 );
 /// A text that goes into a header.
 const HEADER: SettingKind = SettingKind::Text(
     |text| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic()),
-    "at most 200 visible ASCII characters in quotes",
+    "at most 200 visible ASCII characters",
 );
 /// A text that is shown.
 const LINE: SettingKind = SettingKind::Text(
     |text| text.chars().count() <= 200 && !text.chars().any(char::is_control),
-    "text of at most 200 characters in one line, in quotes",
+    "text of at most 200 characters in one line",
 );
 const MAP_ADDRESS: SettingKind = SettingKind::Text(
     |text| text.is_empty() || BaseMap::parse(text, "").is_some(),
-    "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
+    "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, \
      empty for none",
 );
 
@@ -440,7 +442,8 @@ impl SettingKind {
     /// Returns the message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
-            SettingKind::Text(_, expected) => expected.into(),
+            SettingKind::Text(_, expected) if found.starts_with(['"', '\'']) => expected.into(),
+            SettingKind::Text(_, expected) => format!("text in quotes: {expected}"),
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
             SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
             SettingKind::Flag => "true or false, without quotes".into(),
