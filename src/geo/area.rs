@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::plausible::{PositionFault, is_swapped};
 
 mod distance;
+mod repair;
 
 /// Maximum vertices of an area, over all its rings, not counting the last position of a ring, which repeats the first.
 pub const VERTICES_MAX: usize = 2_000;
