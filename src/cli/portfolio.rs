@@ -210,6 +210,11 @@ fn show(
             "warning: a file of values was damaged; the homes are valued again, and what changed until then is lost"
         );
     }
+    if portfolio.homes_lost {
+        eprintln!(
+            "warning: the stored homes were damaged; they keep their values, and are not valued again until you store them again"
+        );
+    }
     let Some(totals) = page.totals else {
         println!("{name}: {} homes, not valued yet", portfolio.homes);
         return Ok(());

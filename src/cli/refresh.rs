@@ -168,10 +168,11 @@ fn verdict(failures: &[String], has_only_failures: bool) -> CommandResult {
 pub(super) fn plan_table(plan: &Plan) -> FittedTable {
     let mut table = crate::table_of("source|held|available|new|download|action");
     for source in &plan.sources {
-        let unit = if source.table == "dpe" {
-            "rows"
-        } else {
-            "files"
+        let unit = match (source.table, source.new) {
+            ("dpe", 1) => "row",
+            ("dpe", _) => "rows",
+            (_, 1) => "file",
+            _ => "files",
         };
         let none = || "-".to_owned();
         let (new, size) = match source.new {

@@ -371,6 +371,7 @@ export const WORDS = {
   portfolioColumns: ["Columns:", "Colonnes :"],
   portfolioWaits: ["The homes are being valued.", "Les biens sont en cours d’évaluation."],
   portfolioLost: ["A file of values was damaged. The homes are valued again; what changed until then is lost.", "Un fichier de valeurs était endommagé. Les biens sont réévalués ; les changements antérieurs sont perdus."],
+  portfolioHomesLost: ["The stored homes were damaged. They keep their values; store the portfolio again so that they are valued again.", "Les biens enregistrés étaient endommagés. Ils gardent leurs valeurs ; enregistrez à nouveau le portefeuille pour qu’ils soient réévalués."],
   portfolioRemoveAsk: ["Delete the portfolio {name} and its history?", "Supprimer le portefeuille {name} et son historique ?"],
   storePortfolio: ["Store", "Enregistrer"],
   openPortfolio: ["Open the portfolio", "Ouvrir le portefeuille"],

@@ -17,6 +17,7 @@ use super::plausible::{PositionFault, is_swapped};
 use rings::{check_polygon, read_geometry, ring_path, tidy};
 
 mod distance;
+mod repair;
 mod rings;
 
 /// Maximum vertices of an area, over all its rings, not counting the last position of a ring, which repeats the first.

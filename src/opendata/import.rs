@@ -57,6 +57,8 @@ pub struct ImportOptions {
     pub has_all_columns: bool,
     /// Whether a file with few columns also adds diagnostics that are not stored.
     pub allow_partial: bool,
+    /// Whether an edition is refused that has less than half of the stored rows of one of its slices.
+    pub refuses_shrunk: bool,
     /// Names of sources whose mutations are scattered, so that they are grouped on disk.
     pub scattered: HashSet<String>,
     /// Progress bars on standard error.

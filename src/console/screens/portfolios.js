@@ -93,6 +93,7 @@ function Portfolio({ name, listed, isChanged, set, onChange }) {
       <${Waiting} of=${asked} lines=${5} />
       ${isWaiting && html`<${Note} role="status">${word("portfolioWaits")}<//>`}
       ${found?.history_lost && html`<${Note} kind="warn">${word("portfolioLost")}<//>`}
+      ${found?.homes_lost && html`<${Note} kind="bad">${word("portfolioHomesLost")}<//>`}
       ${found && html`<p class="quiet"><small>${word("stored")} ${moment(found.updated_at)}${found.webhook_url ? ` · ${word("webhook")} ${found.webhook_url}` : ""} · ${word("countsFrom", { percent: number(found.moved_percent, 1) })}</small></p>`}
       ${totals && html`<div class="figures">
         <${Figure} label=${word("value")} value=${euros(totals.value)} about=${`${euros(totals.lower)} – ${euros(totals.upper)}`} />

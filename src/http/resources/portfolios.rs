@@ -27,8 +27,8 @@ use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_portfolios::page::{PageRequest, PortfolioPage, SIZE_DEFAULT, SIZE_MAX};
 use toise_portfolios::{
-    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX, Portfolio,
-    PortfolioOptions, StoredPortfolio, ValuedHome,
+    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, NEW_COMPARABLES_MAX,
+    PORTFOLIOS_MAX, Portfolio, PortfolioOptions, StoredPortfolio, ValuedHome,
 };
 use toise_service::error::ApiError;
 
@@ -193,6 +193,8 @@ fn about_schema() -> Value {
         "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it has been valued"},
         "history_lost?": {"type": "boolean", "description": "True if a file of values was damaged: the homes are valued \
             again, and what changed until then is lost"},
+        "homes_lost?": {"type": "boolean", "description": "True if the stored homes were damaged: they keep their values, \
+            and are not valued again until homes are stored under the name again"},
         "webhook_url?": text("Address to which changes are posted"),
         "moved_percent": number("Change of a value that counts, in percent"),
         "model?": text("Version of the model that valued it"),
@@ -269,6 +271,17 @@ fn home_schema() -> Value {
             "type": "array",
             "items": {"type": "string", "enum": ["value", "diagnostic", "comparable"]},
             "description": "What changed then",
+        },
+        "new_comparable_count?": whole("Number of comparables that the last change reported as new"),
+        "new_comparables?": {
+            "type": "array",
+            "description": format!("The latest {NEW_COMPARABLES_MAX} of them, the latest first"),
+            "items": record(json!({
+                "id": text("Identifier of the sale"),
+                "date": day("Day on which it was sold"),
+                "price": whole("Its price, EUR"),
+                "distance_m": whole("Its distance, metres"),
+            })),
         },
     }))
 }
