@@ -87,7 +87,7 @@ pub(super) fn tidy(ring: &mut Ring) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn read_position(value: &Value) -> Option<Coord> {
+pub(super) fn read_position(value: &Value) -> Option<Coord> {
     let numbers = value.as_array()?;
     // A third number is a height.
     if !(2..=3).contains(&numbers.len()) {
