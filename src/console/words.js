@@ -595,7 +595,7 @@ export const WORDS = {
   noReportCard: ["No report card: toise evaluate estimate writes one.", "Aucun bulletin : toise evaluate estimate en écrit un."],
   newKeyShort: ["New key", "Nouvelle clé"],
   lastUsed: ["Last used", "Dernier usage"],
-  revokeAsk: ["Revoke {name}? It stops working at once.", "Révoquer {name} ? Elle cesse de fonctionner aussitôt."],
+  revokeAsk: ["Revoke {name}? It stops working immediately.", "Révoquer {name} ? Elle cesse de fonctionner aussitôt."],
   rotateAsk: ["Replace the signing secret of {name}?", "Remplacer le secret de signature de {name} ?"],
   accounts: ["Accounts", "Comptes"],
   "table.dvf": ["recorded sales", "ventes enregistrées"],
