@@ -93,7 +93,7 @@ impl Common {
         ))
     }
 
-    /// Prints a result: as JSON if asked, else as a line of text.
+    /// Prints a result: as JSON if requested, otherwise as a line of text.
     pub(crate) fn print_result(&self, result: Value, text: String) {
         if self.json {
             println!("{result}");
@@ -102,7 +102,7 @@ impl Common {
         }
     }
 
-    /// Prints a result: as JSON if asked, else with `print`.
+    /// Prints a result: as JSON if requested, otherwise with `print`.
     pub(crate) fn show(&self, result: &impl Serialize, print: impl FnOnce()) -> CommandResult {
         if self.json {
             println!("{}", serde_json::to_string(result)?);

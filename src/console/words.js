@@ -597,7 +597,7 @@ export const WORDS = {
   noReportCard: ["No report card. This command writes one:", "Aucun bulletin. Cette commande en écrit un :"],
   newKeyShort: ["New key", "Nouvelle clé"],
   lastUsed: ["Last used", "Dernier usage"],
-  revokeAsk: ["Revoke {name}? It stops working at once.", "Révoquer {name} ? Elle cesse de fonctionner aussitôt."],
+  revokeAsk: ["Revoke {name}? It stops working immediately.", "Révoquer {name} ? Elle cesse de fonctionner aussitôt."],
   rotateAsk: ["Replace the signing secret of {name}?", "Remplacer le secret de signature de {name} ?"],
   accounts: ["Accounts", "Comptes"],
   "table.dvf": ["recorded sales", "ventes enregistrées"],

@@ -209,7 +209,7 @@ impl ColumnEvidence {
         !self.is_code && self.numbers == self.values
     }
 
-    /// Returns what a lone separator means, from the evidence of the column, else of the whole file.
+    /// Returns what a lone separator means, from the evidence of the column, or otherwise of the whole file.
     pub(crate) fn lone_separator(&self) -> LoneSeparator {
         if self.is_undecided() {
             self.of_file

@@ -245,8 +245,8 @@ impl FileDecimals {
         self.month_first.as_deref()
     }
 
-    /// Returns what a lone separator before three digits means in a column, from the evidence of the column, else of
-    /// the whole file.
+    /// Returns what a lone separator before three digits means in a column, from the evidence of the column, or
+    /// otherwise of the whole file.
     pub fn lone_separator(&self, column: usize) -> LoneSeparator {
         match self.columns.get(column) {
             Some(own) if *own != DecimalEvidence::default() => own.lone_separator(),
