@@ -14,7 +14,7 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use datafusion::error::DataFusionError;
 
 pub use super::clauses::ROWS_MAX;
-use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost, has_timestamp_test};
+use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost, tests_timestamp};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter, LayerSource};
