@@ -45,7 +45,10 @@ pub fn import(
     };
     for group in groups {
         let begin = || lake.import(table.schema());
-        let (filled, imported) = import_files(table, &group, begin, options, &mut report)?;
+        let (mut filled, imported) = import_files(table, &group, begin, options, &mut report)?;
+        if options.refuses_shrunk {
+            filled.refuse_shrunk_slices();
+        }
         let (sources, slices): (Vec<_>, Vec<_>) = imported
             .into_iter()
             .map(|imported| (imported.source, imported.slices))

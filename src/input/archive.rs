@@ -21,6 +21,18 @@ const TABLES: [&str; 15] = [
 ];
 /// Words in the names of members that accompany a table.
 const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "config.txt"];
+/// Endings of geodata that is not read from an archive, and what to do with it.
+const GEODATA: [(&str, &str); 3] = [
+    (
+        ".shp",
+        "; unpack it and convert the Shapefile: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.shp",
+    ),
+    (
+        ".gpkg",
+        "; unpack it and convert the GeoPackage: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.gpkg",
+    ),
+    (".fgb", "; unpack the FlatGeobuf"),
+];
 /// Maximum members that an error message names.
 const NAMES_SHOWN: usize = 5;
 /// Maximum members of an archive; a portal's archive may hold a picture of each home.
@@ -120,9 +132,16 @@ pub(crate) fn table(
         ([], [one]) => (*one).clone(),
         ([], []) => {
             let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(String::as_str).collect();
+            let has = |ending: &str| {
+                names
+                    .iter()
+                    .any(|name| name.to_lowercase().ends_with(ending))
+            };
+            let found = GEODATA.iter().find(|(ending, _)| has(ending));
             return Err(Error::Refused(format!(
-                "the zip archive holds no table, only {}",
-                shown.join(", ")
+                "the zip archive holds no table, only {}{}",
+                shown.join(", "),
+                found.map_or("", |(_, advice)| advice)
             )));
         }
         (several, _) => {

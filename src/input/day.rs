@@ -77,7 +77,7 @@ fn without_time(cell: &str) -> &str {
         })
 }
 
-/// Splits a day into its three parts, which the same sign separates.
+/// Splits a day into its three parts, which the same character separates.
 fn parts(date: &str) -> Option<[&str; 3]> {
     let separator = date
         .chars()

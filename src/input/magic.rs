@@ -28,7 +28,7 @@ pub enum Magic {
 
 /// First bytes of files that are not supported.
 #[rustfmt::skip]
-const REFUSED: [(&[u8], &str); 15] = [
+const REFUSED: [(&[u8], &str); 16] = [
     (b"%PDF", "a PDF: export the table as CSV or XLSX"),
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -37,13 +37,14 @@ const REFUSED: [(&[u8], &str); 15] = [
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"),
     (b"\xfd7zXZ\0", "an xz file: unpack it"),
     (b"BZh", "a bzip2 file: unpack it"),
-    (b"SQLite format 3", "a SQLite database or GeoPackage: export the table as CSV or Parquet"),
+    (b"SQLite format 3", "a SQLite database or GeoPackage: export the table as CSV or Parquet, a layer as GeoJSON"),
     (b"PGDMP", "a dump of PostgreSQL: export the table as CSV or Parquet"),
     (b"\x7fELF", "an executable"),
     (b"MZ\x90", "an executable"),
     (b"{\\rtf", "an RTF document: save the table as CSV"),
     (b"version https://git-lfs", "a pointer of Git LFS: fetch the file that it stands for"),
-    (b"fgb\x03", "a FlatGeobuf: export the table as CSV or Parquet"),
+    (b"fgb\x03", "a FlatGeobuf, which only the import of a layer reads, and only unpacked"),
+    (b"\x00\x00\x27\x0a", "a Shapefile: convert it: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.shp"),
 ];
 
 /// Where a tar archive has its mark.

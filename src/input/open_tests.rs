@@ -74,6 +74,12 @@ fn what_is_no_table_is_refused_by_name() {
         (gzip(b"<?xml version='1.0'?><a/>"), "this is XML"),
         (b"<table><tr><td>1".to_vec(), "this is a table in HTML"),
         (zip(&[("a.jpg", b"x")]), "holds no table, only a.jpg"),
+        (
+            zip(&[("z/A.SHP", b"x"), ("z/A.DBF", b"x")]),
+            "only z/A.SHP, z/A.DBF; unpack it and convert the Shapefile: ogr2ogr",
+        ),
+        (b"\x00\x00\x27\x0a\x00\x00".to_vec(), "this is a Shapefile"),
+        (gzip(b"fgb\x03fgb\x00"), "and only unpacked"),
         (two, "holds 2 tables (a.csv, b.csv): unpack it"),
         (document, "this is a text document"),
         (b"PK\x03\x04 cut off".to_vec(), "perhaps cut off"),

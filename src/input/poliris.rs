@@ -111,7 +111,7 @@ impl FeedText {
     }
 
     /// Returns whether it begins like an advert. In a feed without quotation marks, the rest of a description looks
-    /// like one too, except that its third cell, the charges, is no word.
+    /// like one too, except that its third cell, the charges, is not a word.
     fn begins_advert(&self, is_quoted: bool) -> bool {
         let mut cells = self.text.split(SEPARATOR).map(str::trim);
         let first = cells.next().unwrap_or_default();
@@ -386,7 +386,7 @@ mod tests {
             ],
             334,
         );
-        // An older version of the format, with a line break in a text and blanks around the separator.
+        // An older version of the format, with a line break in a text and spaces around the separator.
         let second = line(&[(2, "VE951"), (21, "Rez de\njardin")], 180).replace(SEPARATOR, " !# ");
         let feed = format!("{first}\r\n{second}\r\n\r\n");
         assert!(is_feed(feed.as_bytes()));

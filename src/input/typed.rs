@@ -20,7 +20,7 @@ use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use crate::SharedForm;
 pub use crate::column_evidence::TextColumns;
 use crate::column_evidence::{ColumnEvidence, ColumnKind, day_number, decimals_of_file, moment};
-use crate::delimited::{EvenText, Splitter};
+use crate::delimited::{EvenText, Splitter, misfit_note};
 use crate::number::{self, LoneSeparator};
 
 /// Message for a file without rows.
@@ -52,7 +52,9 @@ impl Rows {
         let splitter = Splitter::new(start, None, form);
         let (text, ends) = RecordBound::new(Box::new(text) as Box<dyn Read>);
         let mut rows = splitter.reader(text);
-        let names = rows.headers().map_err(explain)?;
+        let names = rows
+            .headers()
+            .map_err(|error| explain(error, &[], &csv::StringRecord::new()))?;
         check_columns(names.len())?;
         let mut header: Vec<String> = Vec::with_capacity(names.len());
         for (place, name) in names.iter().enumerate() {
@@ -70,13 +72,14 @@ impl Rows {
     }
 
     fn next(&mut self, record: &mut csv::StringRecord) -> Result<bool, String> {
-        let more = self.rows.read_record(record).map_err(explain)?;
+        let read = self.rows.read_record(record);
         self.ends.mark();
-        Ok(more)
+        read.map_err(|error| explain(error, &self.header, record))
     }
 }
 
-fn explain(error: csv::Error) -> String {
+/// Explains an error; `row` is the row that was read with it.
+fn explain(error: csv::Error, header: &[String], row: &csv::StringRecord) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             pos,
@@ -84,7 +87,10 @@ fn explain(error: csv::Error) -> String {
             len,
         } => {
             let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!("line {line}: the row has {len} cells where the header has {expected_len}")
+            let note = misfit_note(header, row);
+            format!(
+                "line {line}: the row has {len} cells where the header has {expected_len}{note}"
+            )
         }
         _ => error.to_string(),
     }

@@ -66,6 +66,18 @@ pub enum Error {
         /// The versions that are kept, separated by commas.
         known: String,
     },
+    /// An edition lacks most rows of one of its slices, and the import refuses that.
+    #[error(
+        "the new edition has at most {after} of the {before} rows of {slice}; nothing was changed"
+    )]
+    Shrunk {
+        /// Department or commune, and year.
+        slice: String,
+        /// Rows that the table has of it.
+        before: u64,
+        /// Maximum rows of the edition.
+        after: u64,
+    },
     /// Arrow refused an operation.
     #[error("columns: {0}")]
     Arrow(#[from] arrow::error::ArrowError),

@@ -17,7 +17,7 @@
 //! An unchanged row keeps both when it is rewritten.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,7 +49,15 @@ pub struct TableImport {
     through: Option<i64>,
     /// Whether all existing rows are removed, without being read.
     replaces_table: bool,
+    /// Whether an edition is refused that lacks most rows of a slice.
+    refuses_shrunk: bool,
 }
+
+/// Number of rows of a slice that an edition may always leave out.
+const LEFT_OUT_MAX: u64 = 10;
+/// If [`TableImport::refuse_shrunk_slices`] was called, an edition must have at least one in this many of the rows of each
+/// slice.
+const KEPT_SHARE: u64 = 2;
 
 impl TableImport {
     pub(super) fn start(table: LockedTable) -> Result<Self, Error> {
@@ -74,7 +82,14 @@ impl TableImport {
             removed_ids: Vec::new(),
             through: None,
             replaces_table: false,
+            refuses_shrunk: false,
         }
+    }
+
+    /// Refuses an edition with less than half of the rows that the table has of one of its slices: its file is probably
+    /// incomplete, or of another place or year.
+    pub fn refuse_shrunk_slices(&mut self) {
+        self.refuses_shrunk = true;
     }
 
     /// Removes the row with an id, unless a row with that id is also pushed.
@@ -92,8 +107,9 @@ impl TableImport {
     /// covers completely; empty for files that are merged by id.
     ///
     /// # Errors
-    /// The table is damaged or of another format, or files cannot be read or written. The table is then unchanged,
-    /// unless the failure came after the publication, while deleting old files.
+    /// The table is damaged or of another format, files cannot be read or written, or a slice is refused
+    /// ([`TableImport::refuse_shrunk_slices`]). The table is then unchanged, unless the failure came after the
+    /// publication, while deleting old files.
     pub fn publish(
         self,
         sources: Vec<Provenance>,
@@ -124,6 +140,7 @@ impl TableImport {
             mut removed_ids,
             through,
             replaces_table,
+            refuses_shrunk,
         } = self;
         let snapshot = if replaces_table {
             Snapshot::load_or_empty(&table.folder)?
@@ -162,7 +179,11 @@ impl TableImport {
         outcome.added = surviving - outcome.replaced;
         removed_ids.retain(|id| entries.binary_search_by(|entry| entry.id.cmp(id)).is_err());
         outcome.removed += existing.mark_removed(removed_ids, &parts)?;
-        outcome.removed += existing.mark_left_out(&slices, &parts, table.schema)?;
+        let (left_out, counts) = existing.mark_left_out(&slices, &parts, table.schema)?;
+        if refuses_shrunk {
+            check_slices(&counts, outcome.added)?;
+        }
+        outcome.removed += left_out;
         let ExistingRows { dead, .. } = existing;
         // New store changes are published even if they change no row, so that the next import starts after them.
         let through_is_current = through.is_none() || through == snapshot.through;
@@ -250,7 +271,7 @@ pub(super) fn forget_versions(table: &LockedTable) -> Result<(), Error> {
     shared_folder::forget_former(&table.folder)
 }
 
-/// Sorts entries by id; retains of each id the entry that replaces the others, and drops these.
+/// Sorts entries by id, and keeps only one entry of each id: the one that replaces the others.
 fn deduplicate_by_id(
     entries: &mut Vec<IdEntry>,
     survivors: &mut [bool],
@@ -282,7 +303,7 @@ fn replaces(new: &IdEntry, old: &IdEntry) -> bool {
     match new.source_rows.cmp(&old.source_rows) {
         Ordering::Less => false,
         Ordering::Equal => new.filled >= old.filled,
-        // Without the condition, repeated lines would replace a row that has a position by one that has none.
+        // Without the condition, repeated lines would replace a row that has a position with one that has none.
         Ordering::Greater => new.filled.saturating_add(COMPUTED_COLUMNS_MAX) >= old.filled,
     }
 }
@@ -311,25 +332,55 @@ impl ExistingRows {
         Ok(removed)
     }
 
-    /// Marks as dead the rows that belong to a slice of the edition but are not in it. Returns their number.
-    fn mark_left_out(
+    /// Marks as dead the rows that belong to a slice of the edition but are not in it. Returns their number, and the
+    /// rows of each slice.
+    fn mark_left_out<'s>(
         &mut self,
-        slices: &[Slice],
+        slices: &'s [Slice],
         parts: &[DataFile],
         schema: &TableSchema,
-    ) -> Result<u64, Error> {
+    ) -> Result<(u64, SliceCounts<'s>), Error> {
+        let mut counts = SliceCounts::new();
         if slices.is_empty() {
-            return Ok(0);
+            return Ok((0, counts));
         }
-        let slices: BTreeSet<&Slice> = slices.iter().collect();
+        let slices: BTreeSet<&'s Slice> = slices.iter().collect();
         let mut removed = 0;
         for (index, data_file) in parts.iter().enumerate() {
-            let left_out = left_out_rows(data_file, schema, &slices, &self.in_import[index])?;
+            let in_import = &self.in_import[index];
+            let left_out = left_out_rows(data_file, schema, &slices, in_import, &mut counts)?;
             removed += left_out.len() as u64;
             self.dead[index].extend(left_out);
         }
-        Ok(removed)
+        Ok((removed, counts))
     }
+}
+
+/// The rows that a table has of each slice of an edition.
+type SliceCounts<'s> = BTreeMap<&'s Slice, SliceRows>;
+
+/// The rows that a table has of a slice.
+#[derive(Clone, Copy, Debug, Default)]
+struct SliceRows {
+    /// All of them.
+    held: u64,
+    /// Those that the edition does not contain.
+    left_out: u64,
+}
+
+/// Refuses an edition that lacks most rows of a slice, even if all `added` rows were of that slice.
+fn check_slices(counts: &SliceCounts<'_>, added: u64) -> Result<(), Error> {
+    for (slice, rows) in counts {
+        let after = rows.held - rows.left_out + added;
+        if rows.left_out > LEFT_OUT_MAX && after * KEPT_SHARE < rows.held {
+            return Err(Error::Shrunk {
+                slice: slice.to_string(),
+                before: rows.held,
+                after,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Compares the new rows with the rows of the table that have their ids: a new row replaces the existing one or, if it
@@ -398,16 +449,17 @@ fn join(new: &[IdEntry], old: &[IdEntry], mut found: impl FnMut(&IdEntry, &IdEnt
     }
 }
 
-/// Returns the rows of a data file that belong to one of the slices but are not in the edition. Rows without a date do
-/// not belong to any slice of a year.
+/// Returns the rows of a data file that belong to one of the slices but are not in the edition, and counts the rows of
+/// each slice. Rows without a date do not belong to any slice of a year.
 ///
 /// # Errors
 /// A column cannot be read, or the table has no department or commune column.
-fn left_out_rows(
+fn left_out_rows<'s>(
     data_file: &DataFile,
     schema: &TableSchema,
-    slices: &BTreeSet<&Slice>,
+    slices: &BTreeSet<&'s Slice>,
     in_import: &HashSet<u32>,
+    counts: &mut SliceCounts<'s>,
 ) -> Result<HashSet<u32>, Error> {
     let places = [
         column_index(schema, schema.department)?,
@@ -427,14 +479,20 @@ fn left_out_rows(
                     continue;
                 };
                 let place = names.value(code);
-                let is_in = |year| {
+                let slice_of = |year| {
                     let place = place.to_owned();
-                    slices.contains(&Slice { place, year })
+                    slices.get(&Slice { place, year }).copied()
                 };
                 let year = years.as_ref().and_then(|years| years[row]);
+                let of_year = || year.and_then(|_| slice_of(year));
+                let Some(slice) = slice_of(None).or_else(of_year) else {
+                    continue;
+                };
+                let rows = counts.entry(slice).or_default();
+                rows.held += 1;
                 let number = data_file.group_starts()[group] + row as u32;
-                let is_covered = is_in(None) || (year.is_some() && is_in(year));
-                if is_covered && !in_import.contains(&number) {
+                if !in_import.contains(&number) {
+                    rows.left_out += 1;
                     left_out.insert(number);
                 }
             }
@@ -469,7 +527,7 @@ fn years(
     Ok(Some(days.map(|day| day.map(year_of)).collect()))
 }
 
-/// Returns the number of a version as stored in the id index. No table has so many versions that the number overflows.
+/// Returns the number of a version as stored in the id index. No table has enough versions for the number to overflow.
 pub fn version_number(sequence: u64) -> u32 {
     u32::try_from(sequence).unwrap_or(u32::MAX)
 }

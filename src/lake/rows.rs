@@ -1,5 +1,6 @@
 //! Inputs and outputs of a table import.
 
+use std::fmt;
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -37,6 +38,15 @@ pub struct Slice {
     /// Year of the table's date column; `None` for every row of the area, regardless of its date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub year: Option<i32>,
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.year {
+            Some(year) => write!(formatter, "{} {year}", self.place),
+            None => formatter.write_str(&self.place),
+        }
+    }
 }
 
 /// Counts of the rows that an import changed.

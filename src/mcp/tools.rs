@@ -91,7 +91,7 @@ const READING: ToolDefinition = ToolDefinition {
 };
 
 /// All tools, in the order in which they are listed.
-pub(crate) const TOOLS: [ToolDefinition; 18] = [
+pub(crate) const TOOLS: [ToolDefinition; 20] = [
     ToolDefinition {
         name: "search_properties",
         title: "Search properties",
@@ -131,7 +131,7 @@ pub(crate) const TOOLS: [ToolDefinition; 18] = [
         name: "home_report",
         title: "Report of a home",
         operation: "reportsHome",
-        note: "Everything known of one home in one answer: value, comparable sales, prices over time, diagnostics of the \
+        note: "Everything known about one home in one answer: value, comparable sales, prices over time, diagnostics of the \
                building, sales of the parcel, market, layers. Prefer it to several calls of other tools.",
         fixed: Fixed::Data,
         ..READING
@@ -188,6 +188,21 @@ pub(crate) const TOOLS: [ToolDefinition; 18] = [
         title: "Price level and market indicators",
         operation: "analyticsMarket",
         note: "Name the places in `location`: without them the answer covers the whole country and may be too long.",
+        ..READING
+    },
+    ToolDefinition {
+        name: "list_portfolios",
+        title: "List portfolios of homes",
+        operation: "portfoliosList",
+        ..READING
+    },
+    ToolDefinition {
+        name: "get_portfolio",
+        title: "Get a portfolio of homes",
+        operation: "portfoliosGet",
+        note: "With `changesSince`, only the homes that changed since, and sums over them. `size` 0 returns the sums \
+               alone.",
+        defaults: r#"{"size":10}"#,
         ..READING
     },
     ToolDefinition {

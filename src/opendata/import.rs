@@ -57,6 +57,8 @@ pub struct ImportOptions {
     pub has_all_columns: bool,
     /// Whether a file with few columns also adds diagnostics that are not stored.
     pub allow_partial: bool,
+    /// Whether an edition is refused that has less than half of the stored rows of one of its slices.
+    pub refuses_shrunk: bool,
     /// Names of sources whose mutations are scattered, so that they are grouped on disk.
     pub scattered: HashSet<String>,
     /// Progress bars on standard error.
@@ -281,8 +283,8 @@ pub fn import_reader(
     })
 }
 
-/// Returns the slices that a file of an edition covers: its commune if there is only one, else its departments, in each
-/// year found, or in all years of a table without dates.
+/// Returns the slices that a file of an edition covers: its commune if there is only one, otherwise its departments, in
+/// each year found, or in all years of a table without dates.
 fn slices(places: &BTreeSet<(String, i32)>, by_year: bool) -> Vec<Slice> {
     let mut communes = places.iter().map(|(commune, _)| commune);
     let first = communes.next();

@@ -49,6 +49,12 @@ pub fn verify(data: &Path) -> Vec<(PathBuf, String)> {
     damaged.collect()
 }
 
+/// Returns whether the homes of a portfolio are missing or damaged. Blocks.
+pub(super) fn are_homes_lost(folder: &Path) -> bool {
+    let is_missing = matches!(folder.join(HOMES).try_exists(), Ok(false));
+    is_missing || matches!(is_intact(folder), Ok(false))
+}
+
 fn is_intact(folder: &Path) -> io::Result<bool> {
     let checksum = folder.join(CHECKSUM);
     // A draft of homes is a file next to the folders.

@@ -7,7 +7,8 @@
 //! valuation is repeated without charging or notifying twice. Readers use the file that the row names ([`page`]).
 //!
 //! A home is geocoded once. It is valued again when the model changes, and matched again when the table of sales or of
-//! diagnostics changes; sales near it that the model does not know (`recent`) are comparables. A file of values that is damaged is set aside (`lost`). One process per data folder values portfolios, on threads of low priority.
+//! diagnostics changes; sales near it that the model does not know (`recent`) are comparables. Damaged files are
+//! set aside (`lost`). One process per data folder values portfolios, on threads of low priority.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +35,7 @@ pub use files::{CHECKSUM, FOLDER};
 pub use homes::HomeFault;
 pub use limits::{
     FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, NAME_CHARS_MAX, NAME_RULE,
-    PORTFOLIOS_MAX,
+    NEW_COMPARABLES_MAX, PORTFOLIOS_MAX,
 };
 pub use record::{Portfolio, PortfolioOptions};
 pub use registry::{Portfolios, StoredPortfolio};

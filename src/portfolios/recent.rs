@@ -11,6 +11,7 @@ use arrow::array::ArrayRef;
 use chrono::NaiveDate;
 
 use crate::error::Result;
+use crate::state::ComparableSale;
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_engine::cancellation::Interrupt;
 use toise_engine::predicate::Predicate;
@@ -32,15 +33,6 @@ pub(super) const NEAR_MAX: usize = 50;
 pub(super) struct RecentSales {
     sales: SaleColumns,
     locator: SaleLocator,
-}
-
-/// A recent sale near a home.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RecentSale {
-    pub id: String,
-    pub date: NaiveDate,
-    pub price: f64,
-    pub distance_m: f64,
 }
 
 impl RecentSales {
@@ -91,7 +83,7 @@ impl RecentSales {
 
     /// Returns the sales of the class of a home within a distance, the latest first, of one day the nearest first; at
     /// most [`NEAR_MAX`].
-    pub fn near(&self, home: &Home, reach_m: f64) -> Vec<RecentSale> {
+    pub fn near(&self, home: &Home, reach_m: f64) -> Vec<ComparableSale> {
         let mut found = Vec::new();
         if self.sales.is_empty() {
             return Vec::new();
@@ -108,11 +100,11 @@ impl RecentSales {
         found.truncate(NEAR_MAX);
         let shown = found.into_iter().map(|one| {
             let row = one.row as usize;
-            RecentSale {
+            ComparableSale {
                 id: id_text(&sales.id[row]),
-                date: date(sales.day[row]),
-                price: sales.price[row],
-                distance_m: distance_m(one.squared_m2),
+                date: date(sales.day[row]).to_string(),
+                price: sales.price[row].round() as i64,
+                distance_m: distance_m(one.squared_m2).round() as i64,
             }
         });
         shown.collect()

@@ -85,6 +85,8 @@ pub struct Portfolio {
     pub valued_at: Option<DateTime<Utc>>,
     /// Whether values of these homes were damaged and set aside, with what changed until then.
     pub history_lost: bool,
+    /// Whether the homes were damaged and set aside: the portfolio keeps its values until homes are stored again.
+    pub homes_lost: bool,
     pub(super) valuation: u32,
     pub(super) alert: Option<i64>,
     pub(super) origin: Origin,
@@ -107,6 +109,9 @@ impl Portfolio {
         }
         if self.history_lost {
             answer["history_lost"] = json!(true);
+        }
+        if self.homes_lost {
+            answer["homes_lost"] = json!(true);
         }
         if let Some(model) = self.origin.model.as_ref().filter(|_| self.valuation > 0) {
             answer["model"] = json!(model);
@@ -137,6 +142,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Portfolio> {
         valuation: row.get(9)?,
         valued_at: row.get::<_, Option<i64>>(10)?.map(moment),
         history_lost: false,
+        homes_lost: false,
         origin: Origin {
             model: row.get(11)?,
             data_through: row.get(12)?,

@@ -123,7 +123,7 @@ impl Portfolios {
     /// There is none of this name.
     pub fn get(&self, account: Uuid, name: &str) -> Result<Portfolio> {
         let found = record::find(&self.store, account, name)?.ok_or(Error::NotFound)?;
-        Ok(self.with_history(found))
+        Ok(self.with_losses(found))
     }
 
     /// Returns the portfolios of an account, by name.
@@ -132,9 +132,7 @@ impl Portfolios {
     /// The store fails.
     pub fn list(&self, account: Uuid) -> Result<Vec<Portfolio>> {
         let found = record::list(&self.store, account)?.into_iter();
-        Ok(found
-            .map(|portfolio| self.with_history(portfolio))
-            .collect())
+        Ok(found.map(|portfolio| self.with_losses(portfolio)).collect())
     }
 
     /// Deletes a portfolio of an account with its files.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::Result;
+use crate::limits::NEW_COMPARABLES_MAX;
 use toise_base::clock::iso;
 
 /// A home of a portfolio with its latest valuation. Prices are whole EUR, days `YYYY-MM-DD`.
@@ -60,10 +61,23 @@ pub struct ValuedHome {
     /// Sales near the home that the model does not know and that need no report any more: identifiers separated by
     /// commas.
     pub known_comparables: Option<String>,
+    /// Number of sales that the last change reported as new comparables.
+    pub new_comparable_count: Option<i64>,
+    /// The latest [`NEW_COMPARABLES_MAX`] of them, as a JSON array of [`ComparableSale`].
+    pub new_comparables: Option<String>,
+}
+
+/// A sale that is a comparable of a home. The price is in whole EUR, the day `YYYY-MM-DD`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct ComparableSale {
+    pub id: String,
+    pub date: String,
+    pub price: i64,
+    pub distance_m: i64,
 }
 
 /// Names and types of the columns.
-const COLUMNS: [(&str, DataType); 35] = [
+const COLUMNS: [(&str, DataType); 37] = [
     ("key", DataType::Utf8),
     ("latitude", DataType::Float64),
     ("longitude", DataType::Float64),
@@ -99,9 +113,11 @@ const COLUMNS: [(&str, DataType); 35] = [
     ("notifies", DataType::Boolean),
     ("comparable_reach_m", DataType::Int64),
     ("known_comparables", DataType::Utf8),
+    ("new_comparable_count", DataType::Int64),
+    ("new_comparables", DataType::Utf8),
 ];
 /// Columns that responses give in another form, or not at all.
-const INTERNAL: [&str; 9] = [
+const INTERNAL: [&str; 10] = [
     "changes",
     "changed_at_ms",
     "value_changed_at_ms",
@@ -111,6 +127,7 @@ const INTERNAL: [&str; 9] = [
     "notifies",
     "comparable_reach_m",
     "known_comparables",
+    "new_comparables",
 ];
 
 /// Schema of the file of a valuation.
@@ -155,14 +172,28 @@ impl ValuedHome {
                 .split(',')
                 .collect();
         }
+        let sold = self.new_comparables.as_deref();
+        if let Some(sold) = sold.and_then(|sold| serde_json::from_str::<Value>(sold).ok()) {
+            answer["new_comparables"] = sold;
+        }
         answer
     }
 
-    /// Compares a new state of the home with the previous one, and records what changed. `known_through` is the last
-    /// day of the sales that the previous model knew. A comparable is reported once.
+    /// Makes a sale the latest comparable.
+    pub(super) fn set_comparable(&mut self, sale: &ComparableSale) {
+        self.comparable_id = Some(sale.id.clone());
+        self.comparable_date = Some(sale.date.clone());
+        self.comparable_price = Some(sale.price);
+        self.comparable_distance_m = Some(sale.distance_m);
+    }
+
+    /// Compares a new state of the home with the previous one, and records what changed. `comparables` are its
+    /// comparables, the latest first; `known_through` is the last day of the sales that the previous model knew. A
+    /// comparable is reported once.
     pub(super) fn follow(
         mut self,
         former: &ValuedHome,
+        comparables: &[ComparableSale],
         moved_percent: f64,
         known_through: Option<&str>,
         now_ms: i64,
@@ -215,14 +246,20 @@ impl ValuedHome {
             self.previous_dpe_id.clone_from(&former.dpe_id);
             self.previous_dpe_class.clone_from(&former.dpe_class);
         }
-        let is_later = known_through.is_some() && self.comparable_date.as_deref() > known_through;
-        let is_new = self
-            .comparable_id
-            .as_deref()
-            .is_some_and(|id| former.comparable_id.as_deref() != Some(id) && !former.has_known(id));
-        // A home that had no value had no comparables either.
-        if is_later && is_new && former.price.is_some() {
+        let mut sold: Vec<&ComparableSale> = match known_through {
+            // A home that had no value had no comparables either.
+            Some(through) if former.price.is_some() => comparables
+                .iter()
+                .filter(|sale| sale.date.as_str() > through && !former.has_known(&sale.id))
+                .collect(),
+            _ => Vec::new(),
+        };
+        if !sold.is_empty() {
             changes.push(Change::Comparable);
+            self.new_comparable_count = Some(sold.len() as i64);
+            sold.truncate(NEW_COMPARABLES_MAX);
+            // Texts and numbers can always be written as JSON.
+            self.new_comparables = serde_json::to_string(&sold).ok();
         }
         self.notifies = !changes.is_empty();
         if self.notifies {
@@ -232,6 +269,8 @@ impl ValuedHome {
         } else {
             self.changes.clone_from(&former.changes);
             self.changed_at_ms = former.changed_at_ms;
+            self.new_comparable_count = former.new_comparable_count;
+            self.new_comparables.clone_from(&former.new_comparables);
         }
         self
     }
@@ -243,8 +282,8 @@ impl ValuedHome {
     }
 
     /// Returns whether a sale needs no report any more.
-    pub(super) fn has_known(&self, id: &str) -> bool {
-        self.known().any(|known| known == id)
+    fn has_known(&self, id: &str) -> bool {
+        self.comparable_id.as_deref() == Some(id) || self.known().any(|known| known == id)
     }
 
     /// Makes the value the one from which changes are measured.

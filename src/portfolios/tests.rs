@@ -10,9 +10,9 @@ use super::files::{LOST, values_file};
 use super::homes::{receive, with_rows};
 use super::page::PageRequest;
 use super::recent::RecentSales;
-use super::state::{SCHEMA, ValuedHome, from_batch, to_batch};
+use super::state::{ComparableSale, SCHEMA, ValuedHome, from_batch, to_batch};
 use super::valuation::kept;
-use super::{Error, FOLDER, PortfolioOptions, Portfolios, record, verify};
+use super::{Error, FOLDER, NEW_COMPARABLES_MAX, PortfolioOptions, Portfolios, record, verify};
 use serde_json::json;
 use toise_accounts::account;
 use toise_alerts::AlertRegistry;
@@ -50,7 +50,7 @@ fn a_value_is_compared_with_the_one_that_was_reported_last() {
     let mut state = first("a", 100_000);
     // Three steps of two percent each: the third one makes more than five.
     for (nth, price) in [102_000, 104_000, 106_000].into_iter().enumerate() {
-        state = home("a", price).follow(&state, 5.0, None, nth as i64);
+        state = home("a", price).follow(&state, &[], 5.0, None, nth as i64);
         assert_eq!(state.notifies, nth == 2, "{state:?}");
     }
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_value_is_compared_with_the_one_that_was_reported_last() {
         (Some("value"), Some(2))
     );
     // The change stays on record while nothing else changes.
-    let later = home("a", 106_500).follow(&state, 5.0, None, 9);
+    let later = home("a", 106_500).follow(&state, &[], 5.0, None, 9);
     assert!(!later.notifies);
     assert_eq!(
         (later.changed_at_ms, later.previous_price),
@@ -71,14 +71,13 @@ fn a_value_is_compared_with_the_one_that_was_reported_last() {
 }
 
 #[test]
-fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
+fn an_interval_and_a_diagnostic_are_changes_of_their_own() {
     let mut before = first("a", 100_000);
     before.dpe_id = Some("d1".into());
-    before.comparable_id = Some("s1".into());
     let after = |change: &dyn Fn(&mut ValuedHome)| {
         let mut after = before.clone();
         change(&mut after);
-        after.follow(&before, 5.0, Some("2026-06-30"), 7).changes
+        after.follow(&before, &[], 5.0, None, 7).changes
     };
     assert_eq!(after(&|_| {}), None);
     assert_eq!(
@@ -89,21 +88,61 @@ fn an_interval_a_diagnostic_and_a_comparable_are_changes_of_their_own() {
         after(&|home| home.dpe_class = Some("C".into())).as_deref(),
         Some("diagnostic")
     );
-    let sold = |date: &'static str| {
-        after(&move |home| {
-            home.comparable_id = Some("s2".into());
-            home.comparable_date = Some(date.into());
-        })
+}
+
+/// A sale with the number `nth` on a day.
+fn sold(nth: usize, date: &str) -> ComparableSale {
+    ComparableSale {
+        id: format!("s{nth}"),
+        date: date.into(),
+        price: 200_000,
+        distance_m: 90,
+    }
+}
+
+#[test]
+fn every_new_comparable_is_reported_once_with_the_number_of_all() {
+    let before = ValuedHome {
+        comparable_id: Some("s1".into()),
+        known_comparables: Some("s0,s2".into()),
+        ..first("a", 100_000)
     };
-    assert_eq!(sold("2026-07-01").as_deref(), Some("comparable"));
-    assert_eq!(sold("2026-06-30"), None);
-    let mut reported = before.clone();
-    reported.known_comparables = Some("s0,s2".into());
-    let mut again = before.clone();
-    again.comparable_id = Some("s2".into());
-    again.comparable_date = Some("2026-07-01".into());
-    let again = again.follow(&reported, 5.0, Some("2026-06-30"), 7);
-    assert_eq!(again.changes, None);
+    let after = |sales: &[ComparableSale]| {
+        before
+            .clone()
+            .follow(&before, sales, 5.0, Some("2026-06-30"), 7)
+    };
+    let known = [1, 0, 2].map(|nth| sold(nth, "2026-07-01"));
+    assert_eq!(after(&known).changes, None);
+    // The former model knew the sales of that day.
+    assert_eq!(after(&[sold(3, "2026-06-30")]).changes, None);
+
+    let sales: Vec<_> = (2..15).map(|nth| sold(nth, "2026-07-02")).collect();
+    let answer = after(&sales).answer();
+    assert_eq!(
+        (&answer["changes"], &answer["new_comparable_count"]),
+        (&json!(["comparable"]), &json!(12))
+    );
+    let named = answer["new_comparables"].as_array().unwrap();
+    assert_eq!(named.len(), NEW_COMPARABLES_MAX);
+    assert_eq!(
+        named[0],
+        json!({"id": "s3", "date": "2026-07-02", "price": 200_000, "distance_m": 90})
+    );
+
+    // They stay on record while nothing changes, and are those of the last change.
+    let told = after(&sales);
+    let unchanged = home("a", 100_000).follow(&told, &[], 5.0, Some("2026-06-30"), 8);
+    assert_eq!(unchanged.new_comparables, told.new_comparables);
+    let moved = home("a", 110_000).follow(&told, &[], 5.0, Some("2026-06-30"), 9);
+    assert!(
+        moved.answer().get("new_comparables").is_none() && moved.new_comparable_count.is_none(),
+        "{moved:?}"
+    );
+    // A home without a value had no comparables.
+    let unvalued = ValuedHome::default();
+    let valued = home("a", 100_000).follow(&unvalued, &sales, 5.0, Some("2026-06-30"), 7);
+    assert_eq!(valued.new_comparables, None);
 }
 
 #[test]
@@ -133,8 +172,10 @@ fn recent_sales_near_a_home_are_of_its_class_and_the_latest_comes_first() {
     let near = recent.near(&home, 100.0);
     let ids: Vec<&str> = near.iter().map(|sale| &sale.id[..2]).collect();
     assert_eq!(ids, ["03", "02", "01"]);
-    assert_eq!(near[0].date.to_string(), "2024-10-05");
-    assert!((near[0].distance_m - 80.0).abs() < 0.5, "{near:?}");
+    assert_eq!(
+        (near[0].date.as_str(), near[0].distance_m),
+        ("2024-10-05", 80)
+    );
     assert!(RecentSales::default().near(&home, 1e9).is_empty());
 }
 

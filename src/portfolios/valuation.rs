@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::homes::HomeCells;
 use crate::recent::{NEAR_MAX, RecentSales};
-use crate::state::ValuedHome;
+use crate::state::{ComparableSale, ValuedHome};
 use toise_contract::Fault;
 use toise_estimate::comparables::REACH_M;
 use toise_estimate::valuer::Valuer;
@@ -23,7 +23,7 @@ use toise_geocode::resolve::Precision;
 use toise_opendata::request::parse_match;
 use toise_opendata::{Dataset, MatchAnswer, MatchConfidence, MatchRequest, OpenData};
 
-/// Comparables of a home; the latest of them is kept.
+/// Comparables of a home.
 const DETAIL: Detail = Detail {
     comparables: 5,
     has_contributions: false,
@@ -83,6 +83,7 @@ impl Valuation {
             key: cells.key.to_owned(),
             ..ValuedHome::default()
         };
+        let mut comparables = Vec::new();
         if cells.fault.is_empty() {
             self.locate(&cells, former, &mut state);
         } else {
@@ -91,14 +92,20 @@ impl Valuation {
         if state.error.is_none() {
             let position = state.latitude.zip(state.longitude);
             match cells.home(position, self.today) {
-                Ok(home) => self.fill(&home, kept(former), &mut state)?,
+                Ok(home) => comparables = self.fill(&home, kept(former), &mut state)?,
                 Err(fault) => state.error = Some(fault.to_string()),
             }
         }
         Ok(match former {
             Some(former) => {
                 let known_through = self.known_through.as_deref();
-                state.follow(former, self.moved_percent, known_through, self.now_ms)
+                state.follow(
+                    former,
+                    &comparables,
+                    self.moved_percent,
+                    known_through,
+                    self.now_ms,
+                )
             }
             None => {
                 state.report();
@@ -130,17 +137,30 @@ impl Valuation {
         }
     }
 
-    fn fill(&self, home: &Home, former: Option<&ValuedHome>, state: &mut ValuedHome) -> Result<()> {
+    /// Fills the state of a home that is located. Returns its comparables as far as they may be new, the latest first.
+    fn fill(
+        &self,
+        home: &Home,
+        former: Option<&ValuedHome>,
+        state: &mut ValuedHome,
+    ) -> Result<Vec<ComparableSale>> {
         let is_located = state
             .address_precision
             .as_deref()
             .is_none_or(|found| found == Precision::Address.name());
         (state.latitude, state.longitude) = (Some(home.latitude), Some(home.longitude));
-        match former.filter(|_| !self.wanted.value) {
-            Some(former) => keep_value(former, state),
+        let of_model = match former.filter(|_| !self.wanted.value) {
+            Some(former) => {
+                keep_value(former, state);
+                Vec::new()
+            }
             None => self.estimate(home, state),
+        };
+        let mut comparables = self.recent_comparables(home, former, state);
+        comparables.extend(of_model);
+        if let Some(latest) = comparables.first() {
+            state.set_comparable(latest);
         }
-        self.add_recent(home, former, state);
         match former.filter(|_| !self.wanted.diagnostic) {
             Some(former) => {
                 state.dpe_id.clone_from(&former.dpe_id);
@@ -171,15 +191,16 @@ impl Valuation {
             }
             None => {}
         }
-        Ok(())
+        Ok(comparables)
     }
 
-    fn estimate(&self, home: &Home, state: &mut ValuedHome) {
+    /// Estimates the value of a home. Returns the comparables of the estimate, the latest first.
+    fn estimate(&self, home: &Home, state: &mut ValuedHome) -> Vec<ComparableSale> {
         let estimate = match self.valuer.value(home, DETAIL) {
             Ok(estimate) => estimate,
             Err(error) => {
                 state.error = Some(error.to_string());
-                return;
+                return Vec::new();
             }
         };
         let is_town = state.address_precision.as_deref() == Some(Precision::Town.name());
@@ -199,30 +220,28 @@ impl Valuation {
         let farthest = estimate.comparables.get(DETAIL.comparables - 1);
         let reach_m = farthest.map_or(f64::from(REACH_M), |sale| sale.distance_m);
         state.comparable_reach_m = Some(reach_m.ceil() as i64);
-        let latest = estimate.comparables.iter().max_by_key(|sale| sale.date);
-        if let Some(sale) = latest {
-            state.comparable_id = Some(sale.id.clone());
-            state.comparable_date = Some(sale.date.to_string());
-            state.comparable_price = Some(sale.price.round() as i64);
-            state.comparable_distance_m = Some(sale.distance_m.round() as i64);
-        }
+        let sales = estimate.comparables.into_iter().map(|sale| ComparableSale {
+            id: sale.id,
+            date: sale.date.to_string(),
+            price: sale.price.round() as i64,
+            distance_m: sale.distance_m.round() as i64,
+        });
+        let mut comparables: Vec<ComparableSale> = sales.collect();
+        comparables.sort_by(|one, other| other.date.cmp(&one.date));
+        comparables
     }
 
-    /// Makes a sale that the model does not know the latest comparable: the latest one that was not reported, if any.
-    fn add_recent(&self, home: &Home, former: Option<&ValuedHome>, state: &mut ValuedHome) {
+    /// Returns the sales near a home that the model does not know, the latest first. They need no report again.
+    fn recent_comparables(
+        &self,
+        home: &Home,
+        former: Option<&ValuedHome>,
+        state: &mut ValuedHome,
+    ) -> Vec<ComparableSale> {
         let near = match state.comparable_reach_m {
             Some(reach_m) => self.recent.near(home, reach_m as f64),
             None => Vec::new(),
         };
-        let unreported = near
-            .iter()
-            .find(|sale| !former.is_some_and(|former| former.has_known(&sale.id)));
-        if let Some(sale) = unreported.or(near.first()) {
-            state.comparable_id = Some(sale.id.clone());
-            state.comparable_date = Some(sale.date.to_string());
-            state.comparable_price = Some(sale.price.round() as i64);
-            state.comparable_distance_m = Some(sale.distance_m.round() as i64);
-        }
         let mut known: Vec<&str> = near.iter().map(|sale| sale.id.as_str()).collect();
         let before = former.into_iter().flat_map(ValuedHome::known);
         for id in before {
@@ -231,6 +250,7 @@ impl Valuation {
             }
         }
         state.known_comparables = (!known.is_empty()).then(|| known.join(","));
+        near
     }
 
     /// Returns the record that a home most probably has, unless two are equally likely.

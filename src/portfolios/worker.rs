@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use uuid::Uuid;
 
-use crate::checksum::remove_portfolio;
+use crate::checksum::{are_homes_lost, remove_portfolio};
 use crate::error::{Error, Result};
 use crate::files::{HOMES, values_file};
 use crate::homes::{HomeCells, with_rows};
@@ -202,6 +202,7 @@ impl PortfolioLoop {
             portfolio.notify_from.is_none()
                 && portfolio.origin != origin
                 && self.failed.get(&portfolio.id) != Some(&origin)
+                && !self.portfolios.has_lost_homes(portfolio)
         };
         let Some(portfolio) = portfolios.iter().find(is_due) else {
             self.recent = None;
@@ -252,24 +253,36 @@ impl PortfolioLoop {
         Ok(sales)
     }
 
-    /// Sets aside the values of a portfolio if they are damaged. Otherwise leaves the portfolio unchanged until it, the
-    /// model or a table changes, or until the next upkeep.
-    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, mut error: Error) -> Result<()> {
-        if matches!(error, Error::DamagedValues(_)) {
-            match self.portfolios.set_aside(portfolio, &error) {
-                Ok(()) => return Ok(()),
-                Err(failed) => error = failed,
-            }
-        }
-        if let Error::Store(error) = error {
-            return Err(error.into());
-        }
+    /// Sets aside the values or the homes of a portfolio if they are damaged. Otherwise leaves the portfolio unchanged
+    /// until it, the model or a table changes, or until the next upkeep.
+    fn give_up(&mut self, portfolio: &Portfolio, origin: Origin, error: Error) -> Result<()> {
+        let error = match self.set_aside(portfolio, error) {
+            Ok(()) => return Ok(()),
+            Err(Error::Store(error)) => return Err(error.into()),
+            Err(error) => error,
+        };
         let store = &self.portfolios.store;
         if store.read(|connection| record::exists(connection, portfolio.id))? {
             tracing::error!(portfolio = %portfolio.id, %error, "cannot value a portfolio; it keeps its former values");
         }
         self.failed.insert(portfolio.id, origin);
         Ok(())
+    }
+
+    /// Sets aside what is damaged according to an error.
+    ///
+    /// # Errors
+    /// The error, if nothing is damaged; or the files cannot be set aside.
+    fn set_aside(&self, portfolio: &Portfolio, error: Error) -> Result<()> {
+        let portfolios = &self.portfolios;
+        match error {
+            Error::Store(_) => Err(error),
+            Error::DamagedValues(_) => portfolios.set_aside(portfolio, &error),
+            _ if are_homes_lost(&portfolios.folder_of(portfolio.id)) => {
+                portfolios.set_homes_aside(portfolio, &error)
+            }
+            _ => Err(error),
+        }
     }
 
     fn finish(&mut self, lease: &Lease, open: OpenValuation) -> Result<()> {
@@ -427,7 +440,7 @@ impl OpenValuation {
         folder: &Path,
     ) -> Result<Self> {
         let homes = open(&folder.join(HOMES), BLOCK_ROWS, 0)?;
-        let homes = homes.ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
+        let homes = homes.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
         let former = match portfolio.valuation {
             0 => None,
             number => Some(open_values(folder, number, BLOCK_ROWS, 0)?),

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::error::ApiError;
 use toise_contract::Fault;
-use toise_contract::isochrone::{Isochrone, Mode};
+use toise_contract::isochrone::{Isochrone, Mode, filter_area};
 use toise_net::{Client, RetryPolicy};
 
 /// Resource of the service that supports both modes.
@@ -70,10 +70,10 @@ impl Isochrones {
         })))
     }
 
-    /// Returns the area as a GeoJSON geometry. `path` is the position of the isochrone in the request, for errors.
+    /// Returns the area as a GeoJSON geometry that a filter accepts. `path` is the position of the isochrone in the request, for errors.
     ///
     /// # Errors
-    /// No service is configured, it refuses the request, or it does not respond.
+    /// No service is configured, it refuses the request, it does not respond, or its area cannot be used.
     pub async fn area(&self, question: &Isochrone, path: &str) -> Result<Arc<Value>, ApiError> {
         let Some(address) = &self.0.address else {
             let rule = "isochrones are not available here: the setting geocoding.isochrones names no service";
@@ -98,7 +98,7 @@ impl Isochrones {
         let body = match asked.await {
             Ok(Ok(body)) => body,
             Ok(Err(toise_net::Error::Status { status, .. })) if status.is_client_error() => {
-                let rule = format!("the isochrone service refuses this question ({status})");
+                let rule = format!("the isochrone service rejects this request ({status})");
                 return Err(Fault::new(path, rule).into());
             }
             Ok(Err(error)) => return Err(unavailable(error.to_string())),
@@ -106,10 +106,18 @@ impl Isochrones {
         };
         let mut answer: Value =
             serde_json::from_slice(&body).map_err(|error| unavailable(error.to_string()))?;
-        let area = Arc::new(answer["geometry"].take());
-        if !area.is_object() {
+        let geometry = answer["geometry"].take();
+        if !geometry.is_object() {
             return Err(unavailable("the answer has no geometry".into()));
         }
+        let repairing = tokio::task::spawn_blocking(move || filter_area(geometry));
+        let area = repairing.await.map_err(ApiError::internal)?;
+        let area = area.map_err(|reason| {
+            let rule =
+                format!("the isochrone service returns an area that cannot be used: {reason}");
+            Fault::new(path, rule)
+        })?;
+        let area = Arc::new(area);
         self.0.kept.insert(url, Arc::clone(&area));
         Ok(area)
     }

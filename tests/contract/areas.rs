@@ -256,7 +256,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
 
     let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
     assert_eq!(status, 422);
-    assert_has(&message, "the isochrone service refuses this question (404");
+    assert_has(&message, "the isochrone service rejects this request (404");
     for (minutes, mode, fault) in [
         (
             0.0,
@@ -285,6 +285,33 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
         (503, true),
         "{message}"
     );
+
+    // An area that no filter accepts is repaired if possible.
+    let longer = REACHED.replace("costValue=900", "costValue=1200");
+    let answer = |rings: Value| {
+        let text = json!({"geometry": {"type": "Polygon", "coordinates": rings}}).to_string();
+        Act::Body("application/json", text.into_bytes())
+    };
+    let crossing = json!([[
+        [-1.0, 43.0],
+        [8.0, 46.5],
+        [8.0, 43.0],
+        [-1.0, 46.5],
+        [-1.0, 43.0]
+    ]]);
+    portal.set(&longer, answer(crossing));
+    data(&service, Method::POST, path, &reached(20.0, "car")).await;
+    let shape = "isochrones?lat=44.52&lon=3.5&minutes=20&mode=car";
+    let shape = data(&service, Method::GET, shape, &Value::Null).await;
+    let repaired = &shape["data"]["area"];
+    assert_eq!(repaired["type"], "MultiPolygon", "{shape}");
+    assert_eq!(repaired["coordinates"].as_array().unwrap().len(), 2);
+    let longest = REACHED.replace("costValue=900", "costValue=1500");
+    portal.set(&longest, answer(json!([[[3, 44], [4, 44], [3, 44]]])));
+    let (status, message) = refused(&service, Method::POST, path, &reached(25.0, "car")).await;
+    assert_eq!(status, 422);
+    let fault = "filters.area: the isochrone service returns an area that cannot be used: ";
+    assert!(message.starts_with(fault), "{message}");
 
     let without = service_with_isochrones(String::new()).await;
     let (status, message) = refused(&without, Method::POST, path, &reached(15.0, "car")).await;

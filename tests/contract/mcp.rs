@@ -66,7 +66,7 @@ async fn an_agent_is_offered_the_tools_with_hints_and_schemas() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names.len(), 18);
+    assert_eq!(names.len(), 20);
     for tool in tools {
         let name = tool["name"].as_str().unwrap();
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
@@ -96,6 +96,8 @@ async fn a_call_is_answered_and_charged_like_its_request() {
     .await;
     assert!(!failed, "{found}");
     assert_eq!(found["data"]["count"], 0);
+    let (failed, found) = call(&service, &service.key, "list_portfolios", json!({})).await;
+    assert_eq!((failed, found), (false, json!({"data": []})));
 }
 
 #[tokio::test]
@@ -118,6 +120,8 @@ async fn an_error_is_a_result_with_the_error_body_of_the_service() {
     let id = "0198c0de-0000-7000-8000-000000000001";
     let (code, missing) = message("get_property", json!({"flxId": id})).await;
     assert_eq!((code, missing.as_str()), (10003, "no such property"));
+    let (_, missing) = message("get_portfolio", json!({"name": "lyon"})).await;
+    assert_eq!(missing, "no such portfolio");
     let (code, denied) = message("sql", json!({"query": "select 1"})).await;
     assert_eq!(code, 10004);
     assert!(denied.contains("sql"), "{denied}");

@@ -1,7 +1,7 @@
 //! What changes in a stored portfolio after imports and new models: homes are matched again, and the receiver is told of
 //! another diagnostic and of a comparable that was sold.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::NaiveDate;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use toise::engine::Budget;
 use toise::lake::Lake;
 use toise::opendata::request::bodies::bodies;
 use toise::opendata::{Dataset, DatasetSearchRequest, OpenData};
+use toise::portfolios::NEW_COMPARABLES_MAX;
 use toise::synth::{SynthRequest, lake::generate_into_lake};
 
 use super::portfolios::{delivering, start, stored, until_read, until_told, valued};
@@ -213,9 +214,17 @@ async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_mod
     let after_import = until_told(&receiver, 10).await;
     for home in &after_import {
         assert_eq!(home["changes"], json!(["comparable"]), "{home}");
-        let sold = home["comparable_date"].as_str().unwrap().replace('-', "");
-        assert!(sold.parse::<i64>().unwrap() > known, "{home}");
+        let sold = home["new_comparables"].as_array().unwrap();
+        let count = home["new_comparable_count"].as_u64().unwrap() as usize;
+        assert_eq!(sold.len(), count.min(NEW_COMPARABLES_MAX), "{home}");
+        assert_eq!(sold[0]["id"], home["comparable_id"], "{home}");
+        for sale in sold {
+            let day = sale["date"].as_str().unwrap().replace('-', "");
+            assert!(day.parse::<i64>().unwrap() > known, "{home}");
+        }
     }
+    let several = |home: &&Value| home["new_comparable_count"].as_u64() > Some(1);
+    assert!(after_import.iter().any(|home| several(&home)));
 
     // The same sales once more.
     service.clock.advance_ms(60_000);
@@ -228,13 +237,11 @@ async fn a_comparable_in_an_import_is_told_once_and_not_again_after_the_next_mod
     models.reload_if_changed();
     valued(&service, "mine", &before["model"]).await;
     let told = until_told(&receiver, after_import.len()).await;
-    let with_comparable = told.iter().filter(|home| {
-        let changes = home["changes"].as_array().unwrap();
-        changes.contains(&json!("comparable"))
-    });
-    let mut pairs: Vec<String> = with_comparable
-        .map(|home| format!("{} {}", home["key"], home["comparable_id"]))
-        .collect();
+    let mut pairs: Vec<String> = Vec::new();
+    for home in &told {
+        let sold = home["new_comparables"].as_array().into_iter().flatten();
+        pairs.extend(sold.map(|sale| format!("{} {}", home["key"], sale["id"])));
+    }
     let count = pairs.len();
     pairs.sort();
     pairs.dedup();
@@ -296,6 +303,46 @@ async fn a_comparable_that_the_former_model_did_not_know_is_told() {
     assert_eq!(told, expected);
 }
 
+/// The folder of the only portfolio of a service.
+fn folder_of_portfolio(service: &Service) -> PathBuf {
+    let entries = std::fs::read_dir(service.folder().join("portfolios")).unwrap();
+    let mut folders = entries.map(|entry| entry.unwrap().path());
+    folders.find(|path| path.is_dir()).unwrap()
+}
+
+#[tokio::test]
+async fn damaged_homes_are_set_aside_once_and_keep_their_values_until_they_are_stored_again() {
+    let folder = trained();
+    let (service, _runner, _) = start(folder.path()).await;
+    let lake = Lake::open(service.folder()).unwrap();
+    let [longitude, latitude] = IN_PARIS;
+    let csv =
+        format!("key,type,surface_m2,longitude,latitude\nnear,flat,50,{longitude},{latitude}\n");
+    stored(&service, "mine", "text/csv", csv.clone()).await;
+    let before = valued(&service, "mine", &Value::Null).await;
+    assert!(before.get("homes_lost").is_none(), "{before}");
+    let homes = folder_of_portfolio(&service);
+    std::fs::write(homes.join("homes.parquet"), "no Parquet").unwrap();
+
+    let made = diagnostic("D", "2024-03-01", IN_PARIS);
+    rows::import(&lake, Dataset::Dpe, &[made], Vec::new());
+    let is_lost = |found: &Value| found["homes_lost"] == true;
+    let after = until_read(&service, "mine", is_lost).await;
+    assert_eq!(
+        (&after["status"], &after["homes"]),
+        (&json!("valued"), &before["homes"])
+    );
+    assert_eq!(
+        std::fs::read(homes.join("homes.damaged")).unwrap(),
+        b"no Parquet"
+    );
+    assert!(!homes.join("homes.parquet").exists());
+
+    stored(&service, "mine", "text/csv", csv).await;
+    let healed = first_home(&service, "mine", |home| home["dpe_class"] == "D").await;
+    assert!(healed.get("homes_lost").is_none(), "{healed}");
+}
+
 #[tokio::test]
 async fn damaged_values_are_set_aside_once_and_the_homes_are_valued_again_without_charge() {
     let folder = trained();
@@ -307,11 +354,7 @@ async fn damaged_values_are_set_aside_once_and_the_homes_are_valued_again_withou
     stored(&service, "mine", "text/csv", csv).await;
     let before = valued(&service, "mine", &Value::Null).await;
     assert!(before.get("history_lost").is_none(), "{before}");
-    let entries = std::fs::read_dir(service.folder().join("portfolios")).unwrap();
-    let homes = entries
-        .map(|entry| entry.unwrap().path())
-        .find(|path| path.is_dir())
-        .unwrap();
+    let homes = folder_of_portfolio(&service);
     std::fs::write(homes.join("values-1.parquet"), "no Parquet").unwrap();
 
     let made = diagnostic("D", "2024-03-01", IN_PARIS);

@@ -204,6 +204,22 @@ fn a_source_that_is_gone_or_sends_something_else_changes_nothing() {
     assert_has(note, "adresses-48.csv.gz: no longer published");
     assert_eq!(["ban", "dvf", "dpe"].map(|table| count(data, table)), held);
 
+    // Sales of another year and addresses of another department, under the names of the files before.
+    {
+        let mut world = publisher.world();
+        world.failing.clear();
+        let [(_, others), (year, _)] = &rows.sales;
+        world.publish_sales(*year, others, "2026-11-11");
+        let elsewhere = rows.addresses.replace(";48", ";12");
+        world.publish_addresses("adresses-48.csv.gz", &elsewhere, "2026-11-11");
+    }
+    let (_, _, message) = refresh(&publisher, data, &[]);
+    for table in ["ban", "dvf"] {
+        let start = format!("{table}: the new edition has at most ");
+        assert_eq!(message.matches(&start).count(), 1, "{message}");
+    }
+    assert_eq!(["ban", "dvf", "dpe"].map(|table| count(data, table)), held);
+
     // All of them refuse.
     for start in ["/ban", "/dpe", "/api", "/geo-dvf"] {
         publisher.world().failing.insert(start.into(), 403);

@@ -8,7 +8,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
 use toise::lake::data_file::DataFile;
 use toise::lake::id_index::{self, RowVersions};
-use toise::lake::{Error, Lake, Slice};
+use toise::lake::{Error, Lake, RowSink, Slice};
 use toise::opendata::Dataset;
 
 use crate::support::draw::Draw;
@@ -305,6 +305,35 @@ fn an_edition_replaces_its_slices_only_and_counts_what_it_removed() {
     assert_eq!((outcome.removed, outcome.total), (1, 4));
     let left = [&new[..2], &old[3..]].concat();
     assert_eq!(contents(&lake, dataset), expected(dataset, &left));
+}
+
+#[test]
+fn an_edition_without_most_rows_of_a_slice_is_refused_on_request() {
+    let (_folder, lake) = lake();
+    let dataset = Dataset::Dvf;
+    let sales = |ids: std::ops::Range<u32>, year: i32| {
+        let sales = ids.map(|id| sale(&format!("{year}-{id}"), "48095", year, id));
+        sales.collect::<Vec<_>>()
+    };
+    let held = [sales(0..40, 2023), sales(0..40, 2024)].concat();
+    import(&lake, dataset, &held, Vec::new());
+    let guarded = |records: &[Record]| {
+        let mut import = lake.import(dataset.schema()).unwrap();
+        import.push(rows::batch(dataset, records)).unwrap();
+        import.refuse_shrunk_slices();
+        import.publish(Vec::new(), vec![slice("48", 2024)])
+    };
+    // The file of another year.
+    let error = guarded(&sales(0..40, 2023)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the new edition has at most 0 of the 40 rows of 48 2024; nothing was changed"
+    );
+    assert!(guarded(&sales(0..19, 2024)).is_err());
+    assert_eq!(contents(&lake, dataset), expected(dataset, &held));
+    // New identifiers of as many rows, and half of the rows.
+    assert_eq!(guarded(&sales(100..140, 2024)).unwrap().removed, 40);
+    assert_eq!(guarded(&sales(100..120, 2024)).unwrap().removed, 20);
 }
 
 #[test]

@@ -36,6 +36,8 @@ TOOLS = [
     "search_diagnostics",
     "match_diagnostic",
     "price_level",
+    "list_portfolios",
+    "get_portfolio",
     "preview_alert",
     "create_alert",
     "list_alert_deliveries",

@@ -285,6 +285,7 @@ impl Refresher<'_> {
         ImportOptions {
             progress: self.options.progress,
             clock: self.clock.clone(),
+            refuses_shrunk: true,
             ..ImportOptions::default()
         }
     }

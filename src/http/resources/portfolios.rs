@@ -25,8 +25,8 @@ use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_portfolios::page::{PageRequest, PortfolioPage, SIZE_DEFAULT, SIZE_MAX};
 use toise_portfolios::{
-    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, PORTFOLIOS_MAX, Portfolio,
-    PortfolioOptions, StoredPortfolio, ValuedHome,
+    FILE_BYTES_MAX, HOMES_MAX, MOVED_PERCENT, MOVED_PERCENT_DEFAULT, NEW_COMPARABLES_MAX,
+    PORTFOLIOS_MAX, Portfolio, PortfolioOptions, StoredPortfolio, ValuedHome,
 };
 use toise_service::error::ApiError;
 
@@ -141,8 +141,8 @@ fn put_operation() -> Operation {
              `{WEBHOOK_URL}` receives `{{\"data\": {{\"created\": [], \"updated\": [{{\"alert_id\", \"context\": \
              {{\"portfolio\"}}, \"homes\": […]}}]}}}}` with the homes that changed, as they are in the answer of GET. \
              A change is a value, or an end of its interval, that moved by more than `movedPercent` (by default \
-             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable sold near the home since the former model, \
-             also before the next one. \
+             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable near the home that was sold after the last \
+             sale known to the former model; an import may add it before the next model. \
              A portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
         ))
         .with_query(parameters(&OPTIONS))
@@ -164,9 +164,11 @@ fn about_schema() -> Value {
     record(json!({
         "name": name_schema(),
         "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
-        "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
+        "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it has been valued"},
         "history_lost?": {"type": "boolean", "description": "True if a file of values was damaged: the homes are valued \
             again, and what changed until then is lost"},
+        "homes_lost?": {"type": "boolean", "description": "True if the stored homes were damaged: they keep their values, \
+            and are not valued again until homes are stored under the name again"},
         "webhook_url?": text("Address to which changes are posted"),
         "moved_percent": number("Change of a value that counts, in percent"),
         "model?": text("Version of the model that valued it"),
@@ -233,7 +235,7 @@ fn home_schema() -> Value {
         "sale_id?": text("Identifier of its recorded sale"),
         "sale_date?": day("Day of the sale"),
         "sale_price?": whole("Price of the sale, EUR"),
-        "comparable_id?": text("Identifier of the latest of its five comparables, or of a later sale as near"),
+        "comparable_id?": text("Identifier of the latest of its five comparables, or of a later sale that is equally near"),
         "comparable_date?": day("Day on which it was sold"),
         "comparable_price?": whole("Its price, EUR"),
         "comparable_distance_m?": whole("Its distance, metres"),
@@ -243,6 +245,17 @@ fn home_schema() -> Value {
             "type": "array",
             "items": {"type": "string", "enum": ["value", "diagnostic", "comparable"]},
             "description": "What changed then",
+        },
+        "new_comparable_count?": whole("Number of comparables that the last change reported as new"),
+        "new_comparables?": {
+            "type": "array",
+            "description": format!("The latest {NEW_COMPARABLES_MAX} of them, the latest first"),
+            "items": record(json!({
+                "id": text("Identifier of the sale"),
+                "date": day("Day on which it was sold"),
+                "price": whole("Its price, EUR"),
+                "distance_m": whole("Its distance, metres"),
+            })),
         },
     }))
 }

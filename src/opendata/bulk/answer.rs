@@ -56,6 +56,8 @@ const DVF_COLUMNS: [&str; 8] = [
 ];
 /// Output column with the row number, if the portfolio has no key.
 const ROW_NUMBER: &str = "row";
+/// Reason for which rows are reported that select no records, in a portfolio with columns that do.
+const NO_CONDITION: &str = "no cell selects records, so all records are candidates";
 
 /// One output column taken from the record.
 #[derive(Clone, Debug)]
@@ -484,6 +486,10 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
                 continue;
             }
         };
+        if request.filter.is_empty() && run.plan.has_conditions() {
+            let line = rows.block.line(row);
+            counts.left_out.add(NO_CONDITION, line, "", "");
+        }
         counts.count_located(address.as_ref());
         let ranking = run.open_data.rank(run.plan.dataset, &run.view, &request)?;
         table.addresses.push(address);

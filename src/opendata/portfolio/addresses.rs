@@ -124,8 +124,8 @@ fn postal_code(cell: &str, town: &str) -> String {
     }
 }
 
-/// Returns the INSEE code of today in a cell; empty if it has none that is known. Some files have their own numbers, or
-/// only number the communes of a department.
+/// Returns the current INSEE code for the code in a cell; empty if the code is not known. Some files have their own
+/// numbers, or only number the communes of a department.
 fn insee_code(cell: &str) -> String {
     let code = place_code(cell).to_ascii_uppercase();
     let place = Some(code.as_str()).filter(|code| code.len() == PLACE_CODE_CHARS);
@@ -133,7 +133,7 @@ fn insee_code(cell: &str) -> String {
     place.map_or_else(String::new, |place| place.code.to_owned())
 }
 
-/// Returns a cell without blanks around it; empty without a column.
+/// Returns a cell without spaces around it; empty without a column.
 fn cell(block: &Block, row: usize, column: Option<usize>) -> &str {
     column.map_or("", |column| block.cell(row, column).trim())
 }

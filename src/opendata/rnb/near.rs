@@ -1,15 +1,15 @@
 //! Attaches diagnostics to buildings by position, if neither their identifier of a building nor their address links
 //! them to the register.
 //!
-//! The register has an address of most buildings. What remains are diagnostics at house numbers that the register gives
-//! to no building, and diagnostics with a position but no address. Such a diagnostic belongs to the building in whose
-//! reach it is and that has the greatest likelihood: it is halved every [`HALVING_M`] from the building, and smaller the
-//! less the addresses agree. Outlines are not stored, so the building is taken to be a circle of its ground surface
-//! around its point. The score is the likelihood times the building's share of the likelihoods of all buildings within
-//! reach: it falls with the distance, and if other buildings are as near.
+//! The register has an address of most buildings. This module handles the rest: diagnostics at house numbers that the
+//! register gives to no building, and diagnostics with a position but no address. Such a diagnostic belongs to the most
+//! likely building within [`REACH_M`]. The likelihood is halved every [`HALVING_M`] from the building, and it is lower
+//! if the addresses agree less. Outlines are not stored, so a building is treated as a circle around its point with its
+//! ground surface. The score is the likelihood times the building's share of the likelihoods of all buildings within
+//! reach. It is lower for a distant building, and if other buildings are equally near.
 //!
-//! One building takes three scans with positions or identifiers in the filter, of which row groups elsewhere are left
-//! out by their statistics.
+//! A request for one building needs three scans that filter on positions or identifiers. The statistics of row groups
+//! let each scan skip those of other places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
@@ -61,7 +61,7 @@ impl UnnamedDiagnostic {
 }
 
 impl OpenData {
-    /// Returns the diagnostics that belong to a building by their position, with their scores, 0 to 1. None if the
+    /// Returns the diagnostics that belong to a building by their position, with their scores, 0 to 1. Empty if the
     /// building is gone. At most [`COMPARED_MAX`] diagnostics within reach are compared.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ fn radius_m(building: &RegisteredBuilding) -> f64 {
 }
 
 /// Returns the score of a building for a diagnostic, two decimals; `None` if the diagnostic is out of reach or more
-/// likely of another building. Among equally likely buildings, the one with the first identifier wins.
+/// likely belongs to another building. Among equally likely buildings, the one with the first identifier wins.
 fn score(
     diagnostic: &UnnamedDiagnostic,
     building: &RegisteredBuilding,
@@ -167,7 +167,8 @@ fn score(
     Some((own * own / total * 100.0).round() / 100.0)
 }
 
-/// Returns how likely a diagnostic is of a building, compared with others; `None` if it is out of reach.
+/// Returns how likely it is, relative to other buildings, that a diagnostic belongs to a building; `None` if it is out
+/// of reach.
 fn likelihood(diagnostic: &UnnamedDiagnostic, building: &RegisteredBuilding) -> Option<f64> {
     let at = building.location;
     let to_point_m = planar_distance_m(at.lat, at.lon, diagnostic.lat, diagnostic.lon);
@@ -212,7 +213,7 @@ mod tests {
     /// Degrees of latitude in a metre.
     const METRE_DEG: f64 = 1.0 / 111_195.08;
 
-    /// A building of this radius, so many metres to the north.
+    /// A building of a radius, `north_m` metres to the north.
     fn building(id: &str, north_m: f64, radius_m: f64, addresses: &[&str]) -> RegisteredBuilding {
         RegisteredBuilding {
             id_rnb: id.to_owned(),

@@ -79,7 +79,9 @@ conversions! {
     |error: account::Error| match error {
         account::Error::Store(error) => error.into(),
         account::Error::BadName => Fault::new("name", account::NAME_RULE).into(),
-        account::Error::NameTaken => Fault::new("name", "must be a name no account has").into(),
+        account::Error::NameTaken => {
+            Fault::new("name", "must be a name that no account has").into()
+        }
         account::Error::NoAccount => ApiError::NotFound("account"),
     };
     |error: deliveries::Error| match error {
