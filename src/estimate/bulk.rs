@@ -188,7 +188,7 @@ pub fn run_remote(
         has_adjustments: adjustments == Adjustments::On,
         today: options.today,
     };
-    portfolio::run_remote(
+    portfolio::run(
         &portfolio,
         opened,
         output,

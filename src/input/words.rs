@@ -19,45 +19,24 @@ const STOREY_ENDS: [&str; 11] = [
     "", "e", "er", "ere", "ère", "eme", "ème", "è", "nd", "st", "th",
 ];
 /// Words for classes of dwellings, in lower case without accents. They are safe to read in texts of any language.
+#[rustfmt::skip]
 pub const DWELLING_WORDS: [(&str, AssetClass); 17] = [
-    ("appartement", AssetClass::Flat),
-    ("appartements", AssetClass::Flat),
-    ("appart", AssetClass::Flat),
-    ("studio", AssetClass::Flat),
-    ("studette", AssetClass::Flat),
-    ("duplex", AssetClass::Flat),
-    ("triplex", AssetClass::Flat),
-    ("loft", AssetClass::Flat),
-    ("apartment", AssetClass::Flat),
-    ("flat", AssetClass::Flat),
-    ("maison", AssetClass::House),
-    ("maisons", AssetClass::House),
-    ("villa", AssetClass::House),
-    ("pavillon", AssetClass::House),
-    ("longere", AssetClass::House),
-    ("chateau", AssetClass::House),
-    ("house", AssetClass::House),
+    ("appartement", AssetClass::Flat), ("appartements", AssetClass::Flat), ("appart", AssetClass::Flat),
+    ("studio", AssetClass::Flat), ("studette", AssetClass::Flat), ("duplex", AssetClass::Flat),
+    ("triplex", AssetClass::Flat), ("loft", AssetClass::Flat), ("apartment", AssetClass::Flat),
+    ("flat", AssetClass::Flat), ("maison", AssetClass::House), ("maisons", AssetClass::House),
+    ("villa", AssetClass::House), ("pavillon", AssetClass::House), ("longere", AssetClass::House),
+    ("chateau", AssetClass::House), ("house", AssetClass::House),
 ];
 /// Words for other classes, in lower case without accents.
+#[rustfmt::skip]
 pub const OTHER_CLASS_WORDS: [(&str, AssetClass); 18] = [
-    ("terrain", AssetClass::Land),
-    ("terrains", AssetClass::Land),
-    ("parcelle", AssetClass::Land),
-    ("parking", AssetClass::Parking),
-    ("parkings", AssetClass::Parking),
-    ("garage", AssetClass::Parking),
-    ("garages", AssetClass::Parking),
-    ("box", AssetClass::Parking),
-    ("stationnement", AssetClass::Parking),
-    ("bureau", AssetClass::Office),
-    ("bureaux", AssetClass::Office),
-    ("boutique", AssetClass::Shop),
-    ("commerce", AssetClass::Shop),
-    ("local", AssetClass::Premises),
-    ("entrepot", AssetClass::Premises),
-    ("immeuble", AssetClass::Building),
-    ("immeubles", AssetClass::Building),
-    ("chambre", AssetClass::Room),
+    ("terrain", AssetClass::Land), ("terrains", AssetClass::Land), ("parcelle", AssetClass::Land),
+    ("parking", AssetClass::Parking), ("parkings", AssetClass::Parking), ("garage", AssetClass::Parking),
+    ("garages", AssetClass::Parking), ("box", AssetClass::Parking), ("stationnement", AssetClass::Parking),
+    ("bureau", AssetClass::Office), ("bureaux", AssetClass::Office), ("boutique", AssetClass::Shop),
+    ("commerce", AssetClass::Shop), ("local", AssetClass::Premises), ("entrepot", AssetClass::Premises),
+    ("immeuble", AssetClass::Building), ("immeubles", AssetClass::Building), ("chambre", AssetClass::Room),
 ];
 /// A class at the beginning of a text that may also begin the name of a town.
 pub const BAR: &str = "bar";

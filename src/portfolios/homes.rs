@@ -171,7 +171,15 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
         let room = FAULTS_MAX - received.faults.len();
         received.faults.extend(notes.faults.into_iter().take(room));
     };
-    portfolio::run(&portfolio, opened, file, Progress::silent(), answer, count).map_err(refused)?;
+    let answered = portfolio::run(
+        &portfolio,
+        opened,
+        file,
+        Progress::silent(),
+        |blocks, answers| portfolio::answer_here(blocks, answers, answer),
+        count,
+    );
+    answered.map_err(refused)?;
     if let Some(fault) = refused_row {
         return Err(fault.into());
     }

@@ -19,23 +19,12 @@ const COUNTRY_SQUARE_DEGREES: f64 = 64.0;
 /// Density of listings in searched areas relative to the average.
 const CROWDING: f64 = 5.0;
 /// Share of listings with one value of a column, by prefix of the column name; the first match applies.
+#[rustfmt::skip]
 const SHARES: [(&str, f64); 16] = [
-    ("location_iris_code", 2e-5),
-    ("location_insee_code", 2e-4),
-    ("location_postal_code", 2e-4),
-    ("location_department", 1e-2),
-    ("iris_code", 2e-5),
-    ("insee_code", 2e-4),
-    ("postal_code", 2e-4),
-    ("departement_code", 1e-2),
-    ("code_insee_ban", 2e-4),
-    ("code_postal_ban", 2e-4),
-    ("code_departement_ban", 1e-2),
-    ("type", 0.3),
-    ("offer_type", 0.5),
-    ("seller_type", 0.5),
-    ("seller_", 1e-4),
-    ("source", 0.1),
+    ("location_iris_code", 2e-5), ("location_insee_code", 2e-4), ("location_postal_code", 2e-4),
+    ("location_department", 1e-2), ("iris_code", 2e-5), ("insee_code", 2e-4), ("postal_code", 2e-4),
+    ("departement_code", 1e-2), ("code_insee_ban", 2e-4), ("code_postal_ban", 2e-4), ("code_departement_ban", 1e-2),
+    ("type", 0.3), ("offer_type", 0.5), ("seller_type", 0.5), ("seller_", 1e-4), ("source", 0.1),
 ];
 /// Share of listings with one text of a column with many distinct texts.
 const TEXT_SHARE: f64 = 1e-6;

@@ -28,31 +28,12 @@ pub fn key(word: &str) -> u32 {
 
 /// Returns the sound that a spelling begins with, and the number of letters of the spelling.
 fn next(rest: &[u8], is_first: bool) -> (&'static str, usize) {
+    #[rustfmt::skip]
     const GROUPS: [(&[u8], &str); 24] = [
-        (b"eaux", "o"),
-        (b"eau", "o"),
-        (b"aux", "o"),
-        (b"oeu", "e"),
-        (b"ain", "5"),
-        (b"ein", "5"),
-        (b"tch", "j"),
-        (b"sch", "j"),
-        (b"ch", "j"),
-        (b"sh", "j"),
-        (b"ph", "f"),
-        (b"th", "t"),
-        (b"gn", "n"),
-        (b"qu", "k"),
-        (b"ck", "k"),
-        (b"cc", "k"),
-        (b"au", "o"),
-        (b"ou", "u"),
-        (b"ai", "e"),
-        (b"ei", "e"),
-        (b"eu", "e"),
-        (b"oe", "e"),
-        (b"er", "er"),
-        (b"ez", "e"),
+        (b"eaux", "o"), (b"eau", "o"), (b"aux", "o"), (b"oeu", "e"), (b"ain", "5"), (b"ein", "5"), (b"tch", "j"),
+        (b"sch", "j"), (b"ch", "j"), (b"sh", "j"), (b"ph", "f"), (b"th", "t"), (b"gn", "n"), (b"qu", "k"),
+        (b"ck", "k"), (b"cc", "k"), (b"au", "o"), (b"ou", "u"), (b"ai", "e"), (b"ei", "e"), (b"eu", "e"),
+        (b"oe", "e"), (b"er", "er"), (b"ez", "e"),
     ];
     for (spelling, sound) in GROUPS {
         // Every group has at least two letters: comparing these first rules out most groups without a call.

@@ -112,6 +112,28 @@ pub struct Endpoint {
     pub operation: Option<fn() -> Operation>,
 }
 
+/// Declares endpoints, one a row: method, path, access, effect and handler, then what else is stated with the methods of
+/// [`Endpoint`].
+macro_rules! endpoints {
+    ($(
+        $method:ident $path:expr, $access:expr, $effect:ident, $handler:ident($call:ident $(, $more:expr)*)
+        $(.$with:ident($($argument:tt)*))*;
+    )+) => {
+        &[$(
+            $crate::endpoint::Endpoint::new(
+                warp::http::Method::$method,
+                $path,
+                $access,
+                $crate::endpoint::Effect::$effect,
+                |$call| futures::FutureExt::boxed($handler($call $(, $more)*)),
+            )
+            $(.$with($($argument)*))*
+        ),+]
+    };
+}
+
+pub(crate) use endpoints;
+
 impl Endpoint {
     /// Returns an endpoint that is free, takes no body, has the time limit of every request and is not in the OpenAPI
     /// document.

@@ -1,12 +1,10 @@
 //! Areas for the `area` of filters: polygons that an account keeps under a name, and the shape of an isochrone.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, endpoints};
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::areas::{self, AREAS_MAX, StoredArea};
 use toise_accounts::scopes::Scope;
@@ -48,46 +46,16 @@ static REACH: [Field; 4] = [
 ];
 
 /// The endpoints of stored areas and of isochrones.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/areas",
-        Access::scoped(Scope::Search, "areas.list"),
-        Effect::Reads,
-        |call| list(call).boxed(),
-    )
-    .with_operation(list_operation),
-    Endpoint::get(
-        ONE,
-        Access::scoped(Scope::Search, "areas.get"),
-        Effect::Reads,
-        |call| get(call).boxed(),
-    )
-    .with_operation(get_operation),
-    Endpoint::new(
-        Method::PUT,
-        ONE,
-        Access::scoped(Scope::Search, "areas.put"),
-        Effect::Writes,
-        |call| put(call).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(put_operation),
-    Endpoint::new(
-        Method::DELETE,
-        ONE,
-        Access::scoped(Scope::Search, "areas.delete"),
-        Effect::Writes,
-        |call| delete(call).boxed(),
-    )
-    .with_operation(delete_operation),
-    Endpoint::get(
-        "/v2/protected/isochrones",
-        Access::scoped(Scope::Search, "areas.isochrone"),
-        Effect::Reads,
-        |call| reach(call).boxed(),
-    )
-    .with_operation(reach_operation),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/areas", Access::scoped(Scope::Search, "areas.list"), Reads, list(call)
+        .with_operation(list_operation);
+    GET ONE, Access::scoped(Scope::Search, "areas.get"), Reads, get(call).with_operation(get_operation);
+    PUT ONE, Access::scoped(Scope::Search, "areas.put"), Writes, put(call)
+        .with_body(JSON_BODY).with_operation(put_operation);
+    DELETE ONE, Access::scoped(Scope::Search, "areas.delete"), Writes, delete(call).with_operation(delete_operation);
+    GET "/v2/protected/isochrones", Access::scoped(Scope::Search, "areas.isochrone"), Reads, reach(call)
+        .with_operation(reach_operation);
+};
 
 fn list_operation() -> Operation {
     Operation::new("areasList", "Stored areas of the account, by name").with_answer(enveloped(

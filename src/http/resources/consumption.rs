@@ -1,10 +1,8 @@
 //! Consumption of the key's account, in a period or day by day.
 
-use futures::FutureExt;
-
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint};
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of, period_parameters};
 use toise_accounts::answers::{consumption_answer, daily_answer};
@@ -19,39 +17,24 @@ use toise_service::{App, billing};
 const DAYS_MAX: i64 = 366;
 
 /// The report on a period, under both of its paths, and the daily report.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/consumption",
-        Access::Keyed,
-        Effect::ReadsOnWriter,
-        |call| report(call).boxed(),
-    )
-    .with_operation(|| operation("consumption")),
-    Endpoint::get(
-        "/v2/protected/admin/consumption",
-        Access::Keyed,
-        Effect::ReadsOnWriter,
-        |call| report(call).boxed(),
-    )
-    .with_operation(|| operation("adminConsumption")),
-    Endpoint::get(
-        "/v2/protected/consumption/days",
-        Access::Keyed,
-        Effect::ReadsOnWriter,
-        |call| days(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "consumptionDays",
-            "Consumption of the key's account in a period, day by day",
-        )
-        .with_description(format!(
-            "At most {DAYS_MAX} days. Days without consumption are left out"
-        ))
-        .with_query(period_parameters())
-        .with_answer(data_list_of("DayUsage"))
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/consumption", Access::Keyed, ReadsOnWriter, report(call)
+        .with_operation(|| operation("consumption"));
+    GET "/v2/protected/admin/consumption", Access::Keyed, ReadsOnWriter, report(call)
+        .with_operation(|| operation("adminConsumption"));
+    GET "/v2/protected/consumption/days", Access::Keyed, ReadsOnWriter, days(call)
+        .with_operation(|| {
+            Operation::new(
+                "consumptionDays",
+                "Consumption of the key's account in a period, day by day",
+            )
+            .with_description(format!(
+                "At most {DAYS_MAX} days. Days without consumption are left out"
+            ))
+            .with_query(period_parameters())
+            .with_answer(data_list_of("DayUsage"))
+        });
+};
 
 fn operation(id: &str) -> Operation {
     Operation::new(id, "Consumption of the key's account in a period")

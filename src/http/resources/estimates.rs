@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use chrono::NaiveDate;
-use futures::FutureExt;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use serde_json::{Value, json};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::COMPARABLES;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, MANY_JSON_BODY, endpoints};
 use crate::openapi::estimate;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::meter::EstimatePermit;
@@ -49,26 +48,14 @@ const ABOUT: &str = "Today's value on the open market, in whole EUR, with an int
                      been trained";
 
 /// The estimate endpoints.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(
-        "/v2/protected/estimate/property/lite",
-        Access::scoped(Scope::Ai, "estimate.property.lite"),
-        Effect::Reads,
-        |call| lite(call).boxed(),
-    )
-    .counted_as(Consumption::EstimatePropertyLite)
-    .with_body(JSON_BODY)
-    .with_operation(lite_operation),
-    Endpoint::post(
-        "/v2/protected/estimate/property/lite/_many",
-        Access::scoped(Scope::Ai, "estimate.property.lite.many"),
-        Effect::Reads,
-        |call| lite_many(call).boxed(),
-    )
-    .counted_as(Consumption::EstimatePropertyLite)
-    .with_body(MANY_JSON_BODY)
-    .with_operation(lite_many_operation),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/estimate/property/lite",
+        Access::scoped(Scope::Ai, "estimate.property.lite"), Reads, lite(call)
+        .counted_as(Consumption::EstimatePropertyLite).with_body(JSON_BODY).with_operation(lite_operation);
+    POST "/v2/protected/estimate/property/lite/_many",
+        Access::scoped(Scope::Ai, "estimate.property.lite.many"), Reads, lite_many(call)
+        .counted_as(Consumption::EstimatePropertyLite).with_body(MANY_JSON_BODY).with_operation(lite_many_operation);
+};
 
 fn lite_operation() -> Operation {
     Operation::new("estimatePropertyLite", "The value of a home")

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{StreamExt, stream};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::BATCH_MAX;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, endpoints};
 use crate::openapi::geocoding::{
     batch_request, reverse_parameters, search_parameters, with_collection,
 };
@@ -47,33 +47,14 @@ const ATTRIBUTION: &str = "Base Adresse Nationale, DINUM, IGN, communes";
 const LICENCE: &str = "etalab-2.0";
 
 /// The endpoints.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/geocoding/search",
-        Access::scoped(Scope::Geocoding, "geocoding.search"),
-        Effect::Reads,
-        |call| search(call).boxed(),
-    )
-    .counted_as(Consumption::GeocodingSearch)
-    .with_operation(search_operation),
-    Endpoint::get(
-        "/geocoding/reverse",
-        Access::scoped(Scope::Geocoding, "geocoding.reverse"),
-        Effect::Reads,
-        |call| reverse(call).boxed(),
-    )
-    .counted_as(Consumption::GeocodingReverse)
-    .with_operation(reverse_operation),
-    Endpoint::post(
-        "/geocoding/batch",
-        Access::scoped(Scope::Geocoding, "geocoding.batch"),
-        Effect::Reads,
-        |call| batch(call).boxed(),
-    )
-    .counted_as(Consumption::GeocodingSearch)
-    .with_body(JSON_BODY)
-    .with_operation(batch_operation),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/geocoding/search", Access::scoped(Scope::Geocoding, "geocoding.search"), Reads, search(call)
+        .counted_as(Consumption::GeocodingSearch).with_operation(search_operation);
+    GET "/geocoding/reverse", Access::scoped(Scope::Geocoding, "geocoding.reverse"), Reads, reverse(call)
+        .counted_as(Consumption::GeocodingReverse).with_operation(reverse_operation);
+    POST "/geocoding/batch", Access::scoped(Scope::Geocoding, "geocoding.batch"), Reads, batch(call)
+        .counted_as(Consumption::GeocodingSearch).with_body(JSON_BODY).with_operation(batch_operation);
+};
 
 fn search_operation() -> Documented {
     with_collection(

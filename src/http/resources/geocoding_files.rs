@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -16,7 +15,7 @@ use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Endpoint, Time, endpoints};
 use crate::input::form::{ReceivedForm, receive};
 use crate::openapi::Operation as Documented;
 use crate::openapi::geocoding::file_fields;
@@ -62,32 +61,24 @@ const PACKED: [&str; 3] = [".gz", ".zst", ".zip"];
 const NAME_CHARS_MAX: usize = 100;
 
 /// The endpoints.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(
-        "/geocoding/search/csv",
-        Access::scoped(Scope::Geocoding, "geocoding.csv"),
-        Effect::Reads,
-        |call| answer_file(call, Operation::Search).boxed(),
-    )
-    .counted_as(Consumption::GeocodingCsv)
-    .with_body(BodyRule::Form {
-        bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
-    })
-    .with_time(Time::Upload)
-    .with_operation(|| documented(Operation::Search)),
-    Endpoint::post(
-        "/geocoding/reverse/csv",
-        Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"),
-        Effect::Reads,
-        |call| answer_file(call, Operation::Reverse).boxed(),
-    )
-    .counted_as(Consumption::GeocodingCsv)
-    .with_body(BodyRule::Form {
-        bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
-    })
-    .with_time(Time::Upload)
-    .with_operation(|| documented(Operation::Reverse)),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/geocoding/search/csv",
+        Access::scoped(Scope::Geocoding, "geocoding.csv"), Reads, answer_file(call, Operation::Search)
+        .counted_as(Consumption::GeocodingCsv)
+        .with_body(BodyRule::Form {
+            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+        })
+        .with_time(Time::Upload)
+        .with_operation(|| documented(Operation::Search));
+    POST "/geocoding/reverse/csv",
+        Access::scoped(Scope::Geocoding, "geocoding.reverse_csv"), Reads, answer_file(call, Operation::Reverse)
+        .counted_as(Consumption::GeocodingCsv)
+        .with_body(BodyRule::Form {
+            bytes_max: FILE_BYTES_MAX + FORM_BYTES_MAX,
+        })
+        .with_time(Time::Upload)
+        .with_operation(|| documented(Operation::Reverse));
+};
 
 fn documented(operation: Operation) -> Documented {
     let (id, summary) = match operation {

@@ -5,16 +5,14 @@ use std::fs::File;
 use std::io::Read;
 
 use bytes::{Bytes, BytesMut};
-use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
-use warp::http::Method;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
 use super::geocoding_files::{answer_name, place_of};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, BodyRule, Endpoint, JSON_BODY, Time, endpoints};
 use crate::input::upload::UploadPieces;
 use crate::openapi::geocoding::{asked, file_fields};
 use crate::openapi::{Failure, Operation as Documented, enveloped};
@@ -33,67 +31,33 @@ use toise_transport::pieces::{self, BodyWriter};
 const PIECE_BYTES: usize = 256 << 10;
 
 /// The endpoints.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(
-        "/geocoding/async/projects",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.create"),
-        Effect::Writes,
-        |call| create(call).boxed(),
-    )
-    .with_operation(create_operation),
-    Endpoint::new(
-        Method::PUT,
-        "/geocoding/async/projects/{id}/pipeline",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"),
-        Effect::Writes,
-        |call| set_pipeline(call).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(pipeline_operation),
-    Endpoint::new(
-        Method::PUT,
-        "/geocoding/async/projects/{id}/input-file",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.input"),
-        Effect::Writes,
-        |call| set_input(call).boxed(),
-    )
-    .with_body(BodyRule::Upload {
-        bytes_max: INPUT_BYTES_MAX,
-    })
-    .with_time(Time::Upload)
-    .with_operation(input_operation),
-    Endpoint::post(
-        "/geocoding/async/projects/{id}/start",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.start"),
-        Effect::Writes,
-        |call| start(call).boxed(),
-    )
-    .counted_as(Consumption::GeocodingCsv)
-    .with_time(Time::Upload)
-    .with_operation(start_operation),
-    Endpoint::get(
-        "/geocoding/async/projects/{id}",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.get"),
-        Effect::ReadsOnWriter,
-        |call| get(call).boxed(),
-    )
-    .with_operation(get_operation),
-    Endpoint::get(
-        "/geocoding/async/projects/{id}/output-file/{token}",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.output"),
-        Effect::ReadsOnWriter,
-        |call| output(call).boxed(),
-    )
-    .with_operation(output_operation),
-    Endpoint::new(
-        Method::DELETE,
-        "/geocoding/async/projects/{id}",
-        Access::scoped(Scope::Geocoding, "geocoding.projects.delete"),
-        Effect::Writes,
-        |call| delete(call).boxed(),
-    )
-    .with_operation(delete_operation),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/geocoding/async/projects",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.create"), Writes, create(call)
+        .with_operation(create_operation);
+    PUT "/geocoding/async/projects/{id}/pipeline",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.pipeline"), Writes, set_pipeline(call)
+        .with_body(JSON_BODY).with_operation(pipeline_operation);
+    PUT "/geocoding/async/projects/{id}/input-file",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.input"), Writes, set_input(call)
+        .with_body(BodyRule::Upload {
+            bytes_max: INPUT_BYTES_MAX,
+        })
+        .with_time(Time::Upload)
+        .with_operation(input_operation);
+    POST "/geocoding/async/projects/{id}/start",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.start"), Writes, start(call)
+        .counted_as(Consumption::GeocodingCsv).with_time(Time::Upload).with_operation(start_operation);
+    GET "/geocoding/async/projects/{id}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.get"), ReadsOnWriter, get(call)
+        .with_operation(get_operation);
+    GET "/geocoding/async/projects/{id}/output-file/{token}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.output"), ReadsOnWriter, output(call)
+        .with_operation(output_operation);
+    DELETE "/geocoding/async/projects/{id}",
+        Access::scoped(Scope::Geocoding, "geocoding.projects.delete"), Writes, delete(call)
+        .with_operation(delete_operation);
+};
 
 fn create_operation() -> Documented {
     Documented::new("geocodingProjectCreate", "Create a project that geocodes a large file")

@@ -3,14 +3,12 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 use warp::http::header::CONTENT_DISPOSITION;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Effect, Endpoint};
+use crate::endpoint::{Access, BodyRule, Endpoint, endpoints};
 use crate::files::HTML_POLICY;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_accounts::letterheads::{self, StoredLetterhead};
@@ -50,54 +48,31 @@ static BODY: [Field; 2] = [
 ];
 
 /// The endpoints of reports.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/reports/home",
-        Access::scoped(Scope::Ai, "reports.home"),
-        Effect::Reads,
-        |call| home(call).boxed(),
-    )
-    .counted_as(Consumption::ReportsHome)
-    .with_operation(home_operation),
-    Endpoint::get(
-        LETTERHEAD,
-        Access::scoped(Scope::Ai, "reports.letterhead.get"),
-        Effect::Reads,
-        |call| get(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("letterheadGet", "The letterhead of the account")
-            .with_answer(answer_schema())
-    }),
-    Endpoint::new(
-        Method::PUT,
-        LETTERHEAD,
-        Access::scoped(Scope::Ai, "reports.letterhead.put"),
-        Effect::Writes,
-        |call| put(call).boxed(),
-    )
-    .with_body(BodyRule::Json {
-        bytes_max: LETTERHEAD_BYTES_MAX,
-    })
-    .with_operation(|| {
-        Operation::new("letterheadPut", "Store the letterhead of the account")
-            .with_description("The logo and the text are at the top of the account's reports")
-            .with_request(object(&BODY, &mut Components::new()))
-            .with_answer(answer_schema())
-    }),
-    Endpoint::new(
-        Method::DELETE,
-        LETTERHEAD,
-        Access::scoped(Scope::Ai, "reports.letterhead.delete"),
-        Effect::Writes,
-        |call| delete(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("letterheadDelete", "Delete the letterhead of the account")
-            .with_answer(answer_schema())
-            .failing(Failure::NoRecord)
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/reports/home", Access::scoped(Scope::Ai, "reports.home"), Reads, home(call)
+        .counted_as(Consumption::ReportsHome).with_operation(home_operation);
+    GET LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.get"), Reads, get(call)
+        .with_operation(|| {
+            Operation::new("letterheadGet", "The letterhead of the account")
+                .with_answer(answer_schema())
+        });
+    PUT LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.put"), Writes, put(call)
+        .with_body(BodyRule::Json {
+            bytes_max: LETTERHEAD_BYTES_MAX,
+        })
+        .with_operation(|| {
+            Operation::new("letterheadPut", "Store the letterhead of the account")
+                .with_description("The logo and the text are at the top of the account's reports")
+                .with_request(object(&BODY, &mut Components::new()))
+                .with_answer(answer_schema())
+        });
+    DELETE LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.delete"), Writes, delete(call)
+        .with_operation(|| {
+            Operation::new("letterheadDelete", "Delete the letterhead of the account")
+                .with_answer(answer_schema())
+                .failing(Failure::NoRecord)
+        });
+};
 
 fn home_operation() -> Operation {
     Operation::new("reportsHome", "The report of a home")

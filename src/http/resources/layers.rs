@@ -1,11 +1,10 @@
 //! The layers of the service, for the SQL table `layer_NAME` and the functions `within`, `nearest` and `distance_to`.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint};
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::{Operation, enveloped};
 use toise_accounts::scopes::Scope;
 use toise_contract::fields::schema::{instant, record, text};
@@ -13,13 +12,10 @@ use toise_layers::LayerMetadata;
 use toise_service::error::ApiError;
 
 /// The endpoint of layers.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
-    "/v2/protected/layers",
-    Access::scoped(Scope::Search, "layers.list"),
-    Effect::Reads,
-    |call| list(call).boxed(),
-)
-.with_operation(operation)];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/layers", Access::scoped(Scope::Search, "layers.list"), Reads, list(call)
+        .with_operation(operation);
+};
 
 fn operation() -> Operation {
     Operation::new("layersList", "Layers, by name: geodata that SQL can query")

@@ -4,13 +4,12 @@
 //! Records are copied into responses as the JSON texts that the tables store; they are never parsed.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use futures::FutureExt;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde_json::{Value, json};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use crate::input::layers;
 use crate::openapi::schemas::match_many_request;
 use crate::openapi::{Failure, Operation, enveloped, reference, type_name};
@@ -31,35 +30,21 @@ pub use toise_service::open_data::{AnswerError, OpenDataBackend};
 
 macro_rules! endpoints {
     ($name:literal, $dataset:expr, $search:ident, $matching:ident) => {
-        &[
-            Endpoint::post(
-                concat!("/v2/protected/opendata/", $name, "/search"),
-                Access::scoped(Scope::Search, concat!("opendata.", $name, ".search")),
-                Effect::Reads,
-                |call| search(call, $dataset).boxed(),
-            )
-            .counted_as(Consumption::$search)
-            .with_body(JSON_BODY)
-            .with_operation(|| search_operation($dataset)),
-            Endpoint::post(
-                concat!("/v2/protected/opendata/", $name, "/match"),
-                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match")),
-                Effect::Reads,
-                |call| find_matches(call, $dataset).boxed(),
-            )
-            .counted_as(Consumption::$matching)
-            .with_body(JSON_BODY)
-            .with_operation(|| match_operation($dataset)),
-            Endpoint::post(
-                concat!("/v2/protected/opendata/", $name, "/match/_many"),
-                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match_many")),
-                Effect::Reads,
-                |call| find_matches_many(call, $dataset).boxed(),
-            )
-            .counted_as(Consumption::$matching)
-            .with_body(MANY_JSON_BODY)
-            .with_operation(|| match_many_operation($dataset)),
-        ]
+        crate::endpoint::endpoints! {
+            POST concat!("/v2/protected/opendata/", $name, "/search"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".search")), Reads, search(call, $dataset)
+                .counted_as(Consumption::$search).with_body(JSON_BODY).with_operation(|| search_operation($dataset));
+            POST concat!("/v2/protected/opendata/", $name, "/match"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match")), Reads,
+                find_matches(call, $dataset)
+                .counted_as(Consumption::$matching).with_body(JSON_BODY).with_operation(|| match_operation($dataset));
+            POST concat!("/v2/protected/opendata/", $name, "/match/_many"),
+                Access::scoped(Scope::Search, concat!("opendata.", $name, ".match_many")), Reads,
+                find_matches_many(call, $dataset)
+                .counted_as(Consumption::$matching)
+                .with_body(MANY_JSON_BODY)
+                .with_operation(|| match_many_operation($dataset));
+        }
     };
 }
 

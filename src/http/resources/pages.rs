@@ -1,6 +1,5 @@
 //! Listings by the URL of their page, checks and reports.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use warp::http::StatusCode;
@@ -8,7 +7,7 @@ use warp::http::StatusCode;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::limits::CHECKED_MAX;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, Time, endpoints};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Operation, collect as schemas, enveloped, reference};
 use toise_accounts::key::KeyKind;
@@ -27,64 +26,36 @@ use toise_listings::adverts::identity::{ListingUrl, URL_RULE};
 use toise_service::error::ApiError;
 
 /// The endpoints for adverts, then for properties.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/adverts/url",
-        Access::scoped(Scope::Refetch, "adverts.url"),
-        Effect::Writes,
-        |call| by_url(call, ListingKind::Advert).boxed(),
-    )
-    .counted_as(Consumption::AdvertsGetByUrl)
-    .with_time(Time::Collection)
-    .with_operation(|| by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert")),
-    Endpoint::post(
-        "/v2/protected/adverts/{flxId}/check",
-        Access::scoped(Scope::Refetch, "adverts.check"),
-        Effect::Writes,
-        |call| check(call, ListingKind::Advert).boxed(),
-    )
-    .counted_as(Consumption::AdvertsCheck)
-    .with_operation(|| check_operation("advertsCheck", "an advert")),
-    Endpoint::post(
-        "/v2/protected/adverts/{flxId}/report",
-        Access::scoped(Scope::Refetch, "adverts.report"),
-        Effect::Writes,
-        |call| report(call, ListingKind::Advert).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(|| report_operation("advertsReport", "an advert")),
-    Endpoint::get(
-        "/v2/protected/properties/url",
-        Access::scoped(Scope::Refetch, "properties.url"),
-        Effect::Writes,
-        |call| by_url(call, ListingKind::Property).boxed(),
-    )
-    .counted_as(Consumption::PropertiesGetByUrl)
-    .with_time(Time::Collection)
-    .with_operation(|| {
-        by_url_operation(
-            "propertiesGetByUrl",
-            "The property that the advert on a web page belongs to",
-            "Property",
-        )
-    }),
-    Endpoint::post(
-        "/v2/protected/properties/{flxId}/check",
-        Access::scoped(Scope::Refetch, "properties.check"),
-        Effect::Writes,
-        |call| check(call, ListingKind::Property).boxed(),
-    )
-    .counted_as(Consumption::PropertiesCheck)
-    .with_operation(|| check_operation("propertiesCheck", "a property")),
-    Endpoint::post(
-        "/v2/protected/properties/{flxId}/report",
-        Access::scoped(Scope::Refetch, "properties.report"),
-        Effect::Writes,
-        |call| report(call, ListingKind::Property).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(|| report_operation("propertiesReport", "a property")),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/adverts/url",
+        Access::scoped(Scope::Refetch, "adverts.url"), Writes, by_url(call, ListingKind::Advert)
+        .counted_as(Consumption::AdvertsGetByUrl)
+        .with_time(Time::Collection)
+        .with_operation(|| by_url_operation("advertsGetByUrl", "The advert on a web page", "Advert"));
+    POST "/v2/protected/adverts/{flxId}/check",
+        Access::scoped(Scope::Refetch, "adverts.check"), Writes, check(call, ListingKind::Advert)
+        .counted_as(Consumption::AdvertsCheck).with_operation(|| check_operation("advertsCheck", "an advert"));
+    POST "/v2/protected/adverts/{flxId}/report",
+        Access::scoped(Scope::Refetch, "adverts.report"), Writes, report(call, ListingKind::Advert)
+        .with_body(JSON_BODY).with_operation(|| report_operation("advertsReport", "an advert"));
+    GET "/v2/protected/properties/url",
+        Access::scoped(Scope::Refetch, "properties.url"), Writes, by_url(call, ListingKind::Property)
+        .counted_as(Consumption::PropertiesGetByUrl)
+        .with_time(Time::Collection)
+        .with_operation(|| {
+            by_url_operation(
+                "propertiesGetByUrl",
+                "The property that the advert on a web page belongs to",
+                "Property",
+            )
+        });
+    POST "/v2/protected/properties/{flxId}/check",
+        Access::scoped(Scope::Refetch, "properties.check"), Writes, check(call, ListingKind::Property)
+        .counted_as(Consumption::PropertiesCheck).with_operation(|| check_operation("propertiesCheck", "a property"));
+    POST "/v2/protected/properties/{flxId}/report",
+        Access::scoped(Scope::Refetch, "properties.report"), Writes, report(call, ListingKind::Property)
+        .with_body(JSON_BODY).with_operation(|| report_operation("propertiesReport", "a property"));
+};
 
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)

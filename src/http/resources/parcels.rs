@@ -2,11 +2,10 @@
 //! tables store them; properties and adverts are in short form.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use futures::FutureExt;
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint};
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::data_of;
 use toise_accounts::prices::Consumption;
@@ -30,51 +29,41 @@ use toise_service::App;
 use toise_service::error::ApiError;
 
 /// The endpoints of parcels and buildings.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/parcels/{parcel_id}",
-        Access::scoped(Scope::Search, "parcels.get"),
-        Effect::Reads,
-        |call| parcel(call).boxed(),
-    )
-    .counted_as(Consumption::ParcelsGetById)
-    .with_operation(|| {
-        Operation::new("parcelHistory", "What happened on a parcel, in time order")
-            .with_description(format!(
-                "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
-                 and sales of parcels that it was made from according to the documents of filiation; diagnostics \
-                 whose address is on it according to the national address base, or whose building \
-                 is on it according to the register of buildings, superseded diagnostics included; if the key may \
-                 search properties, the first sightings of at most {LISTED_MAX} properties whose adverts name an \
-                 address on it, and of these adverts. At most {LINKS_MAX} addresses and buildings count. 404 if nothing \
-                 is known about the parcel"
-            ))
-            .with_query(parameters(&PAGE))
-            .with_answer(data_of("PlaceHistory"))
-    }),
-    Endpoint::get(
-        "/v2/protected/buildings/{id_rnb}",
-        Access::scoped(Scope::Search, "buildings.get"),
-        Effect::Reads,
-        |call| building(call).boxed(),
-    )
-    .counted_as(Consumption::BuildingsGetById)
-    .with_operation(|| {
-        Operation::new("buildingHistory", "What happened in a building, in time order")
-            .with_description(format!(
-                "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
-                 register of buildings was imported, its parcels are those of the register, and diagnostics that name \
-                 no building are those of the largest building at their address or, if the register has none there, of \
-                 the most likely one at most {REACH_M} m from their position, with a score. Otherwise its parcels \
-                 are those on which the addresses of its diagnostics are. A sale may belong to another building on the \
-                 same parcel. If the key may search properties, the first sightings of at most {LISTED_MAX} properties \
-                 whose adverts name an address of the building, and of these adverts. At most {LINKS_MAX} addresses \
-                 and parcels count. 404 if nothing is known about the building"
-            ))
-            .with_query(parameters(&PAGE))
-            .with_answer(data_of("PlaceHistory"))
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/parcels/{parcel_id}", Access::scoped(Scope::Search, "parcels.get"), Reads, parcel(call)
+        .counted_as(Consumption::ParcelsGetById)
+        .with_operation(|| {
+            Operation::new("parcelHistory", "What happened on a parcel, in time order")
+                .with_description(format!(
+                    "Sales that name the parcel, also by the identifier that it had before its commune joined another, \
+                     and sales of parcels that it was made from according to the documents of filiation; diagnostics \
+                     whose address is on it according to the national address base, or whose building \
+                     is on it according to the register of buildings, superseded diagnostics included; if the key may \
+                     search properties, the first sightings of at most {LISTED_MAX} properties whose adverts name an \
+                     address on it, and of these adverts. At most {LINKS_MAX} addresses and buildings count. 404 if nothing \
+                     is known about the parcel"
+                ))
+                .with_query(parameters(&PAGE))
+                .with_answer(data_of("PlaceHistory"))
+        });
+    GET "/v2/protected/buildings/{id_rnb}", Access::scoped(Scope::Search, "buildings.get"), Reads, building(call)
+        .counted_as(Consumption::BuildingsGetById)
+        .with_operation(|| {
+            Operation::new("buildingHistory", "What happened in a building, in time order")
+                .with_description(format!(
+                    "Diagnostics that name the building, superseded ones included, and sales of its parcels. If the \
+                     register of buildings was imported, its parcels are those of the register, and diagnostics that name \
+                     no building are those of the largest building at their address or, if the register has none there, of \
+                     the most likely one at most {REACH_M} m from their position, with a score. Otherwise its parcels \
+                     are those on which the addresses of its diagnostics are. A sale may belong to another building on the \
+                     same parcel. If the key may search properties, the first sightings of at most {LISTED_MAX} properties \
+                     whose adverts name an address of the building, and of these adverts. At most {LINKS_MAX} addresses \
+                     and parcels count. 404 if nothing is known about the building"
+                ))
+                .with_query(parameters(&PAGE))
+                .with_answer(data_of("PlaceHistory"))
+        });
+};
 
 /// Endpoint that a key without the scope must be granted to see properties.
 const PROPERTIES_SEARCH: &str = "properties.search.lite";

@@ -2,15 +2,13 @@
 
 use std::collections::HashSet;
 
-use futures::FutureExt;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
-use warp::http::Method;
 
 use super::geocoding_files::place_of;
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Time};
+use crate::endpoint::{Access, BodyRule, Endpoint, Time, endpoints};
 use crate::input::upload::UploadPieces;
 use crate::openapi::{Failure, Operation, enveloped};
 use toise_accounts::scopes::Scope;
@@ -76,42 +74,18 @@ static PAGE: [Field; 3] = [
 ];
 
 /// The endpoints of portfolios.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/portfolios",
-        Access::scoped(Scope::Ai, "portfolios.list"),
-        Effect::ReadsOnWriter,
-        |call| list(call).boxed(),
-    )
-    .with_operation(list_operation),
-    Endpoint::get(
-        ONE,
-        Access::scoped(Scope::Ai, "portfolios.get"),
-        Effect::ReadsOnWriter,
-        |call| get(call).boxed(),
-    )
-    .with_operation(get_operation),
-    Endpoint::new(
-        Method::PUT,
-        ONE,
-        Access::scoped(Scope::Ai, "portfolios.put"),
-        Effect::Writes,
-        |call| put(call).boxed(),
-    )
-    .with_body(BodyRule::Upload {
-        bytes_max: FILE_BYTES_MAX,
-    })
-    .with_time(Time::Upload)
-    .with_operation(put_operation),
-    Endpoint::new(
-        Method::DELETE,
-        ONE,
-        Access::scoped(Scope::Ai, "portfolios.delete"),
-        Effect::Writes,
-        |call| delete(call).boxed(),
-    )
-    .with_operation(delete_operation),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/portfolios", Access::scoped(Scope::Ai, "portfolios.list"), ReadsOnWriter, list(call)
+        .with_operation(list_operation);
+    GET ONE, Access::scoped(Scope::Ai, "portfolios.get"), ReadsOnWriter, get(call).with_operation(get_operation);
+    PUT ONE, Access::scoped(Scope::Ai, "portfolios.put"), Writes, put(call)
+        .with_body(BodyRule::Upload {
+            bytes_max: FILE_BYTES_MAX,
+        })
+        .with_time(Time::Upload)
+        .with_operation(put_operation);
+    DELETE ONE, Access::scoped(Scope::Ai, "portfolios.delete"), Writes, delete(call).with_operation(delete_operation);
+};
 
 fn list_operation() -> Operation {
     Operation::new("portfoliosList", "Portfolios of the account, by name").with_answer(enveloped(json!({

@@ -2,12 +2,11 @@
 //! on the query pool.
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, endpoints};
 use crate::input::layers;
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Failure, Operation, enveloped, reference};
@@ -31,73 +30,57 @@ use toise_service::error::ApiError;
 const RECORD_BYTES: usize = 8 << 10;
 
 /// The endpoints for searches, counts and similar properties.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::post(
-        "/v2/protected/properties/search",
-        Access::scoped(Scope::Search, "properties.search"),
-        Effect::Reads,
-        |call| search(call, FieldSubset::Whole).boxed(),
-    )
-    .counted_as(Consumption::PropertiesSearch)
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        search_operation(
-            "propertiesSearch",
-            "Filtered, sorted list of properties",
-            "SearchPropertiesPayload",
-            "Property",
-        )
-    }),
-    Endpoint::post(
-        "/v2/protected/properties/search/lite",
-        Access::scoped(Scope::Search, "properties.search.lite"),
-        Effect::Reads,
-        |call| search(call, FieldSubset::Lite).boxed(),
-    )
-    .counted_as(Consumption::PropertiesSearchLite)
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        search_operation(
-            "propertiesSearchLite",
-            "Filtered, sorted list of properties in short form",
-            "SearchPropertiesLitePayload",
-            "LiteProperty",
-        )
-    }),
-    Endpoint::post(
-        "/v2/protected/properties/search/count",
-        Access::scoped(Scope::Search, "properties.count"),
-        Effect::Reads,
-        |call| count(call).boxed(),
-    )
-    .counted_as(Consumption::PropertiesSearch)
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        Operation::new(
-            "propertiesCount",
-            "Number of properties that match a search",
-        )
-        .with_request(reference("CountPropertiesPayload"))
-        .with_answer(enveloped(record(
-            json!({"count": schema::count("Properties that match")}),
-        )))
-    }),
-    Endpoint::post(
-        "/v2/protected/properties/similars",
-        Access::scoped(Scope::Search, "properties.similars"),
-        Effect::Reads,
-        |call| similars(call).boxed(),
-    )
-    .counted_as(Consumption::PropertiesSearch)
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        Operation::new("propertiesSimilars", "Properties similar to a given one")
-            .with_description(similars_description())
-            .with_request(reference("SimilarPropertiesPayload"))
-            .with_answer(data_list_of("Property"))
-            .failing(Failure::NoRecord)
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/properties/search",
+        Access::scoped(Scope::Search, "properties.search"), Reads, search(call, FieldSubset::Whole)
+        .counted_as(Consumption::PropertiesSearch)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            search_operation(
+                "propertiesSearch",
+                "Filtered, sorted list of properties",
+                "SearchPropertiesPayload",
+                "Property",
+            )
+        });
+    POST "/v2/protected/properties/search/lite",
+        Access::scoped(Scope::Search, "properties.search.lite"), Reads, search(call, FieldSubset::Lite)
+        .counted_as(Consumption::PropertiesSearchLite)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            search_operation(
+                "propertiesSearchLite",
+                "Filtered, sorted list of properties in short form",
+                "SearchPropertiesLitePayload",
+                "LiteProperty",
+            )
+        });
+    POST "/v2/protected/properties/search/count",
+        Access::scoped(Scope::Search, "properties.count"), Reads, count(call)
+        .counted_as(Consumption::PropertiesSearch)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            Operation::new(
+                "propertiesCount",
+                "Number of properties that match a search",
+            )
+            .with_request(reference("CountPropertiesPayload"))
+            .with_answer(enveloped(record(
+                json!({"count": schema::count("Properties that match")}),
+            )))
+        });
+    POST "/v2/protected/properties/similars",
+        Access::scoped(Scope::Search, "properties.similars"), Reads, similars(call)
+        .counted_as(Consumption::PropertiesSearch)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            Operation::new("propertiesSimilars", "Properties similar to a given one")
+                .with_description(similars_description())
+                .with_request(reference("SimilarPropertiesPayload"))
+                .with_answer(data_list_of("Property"))
+                .failing(Failure::NoRecord)
+        });
+};
 
 fn similars_description() -> String {
     format!(

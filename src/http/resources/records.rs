@@ -1,10 +1,8 @@
 //! Properties and adverts by identifier. Stored records are copied into responses without parsing.
 
-use futures::FutureExt;
-
 use crate::endpoint::call::Call;
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, Effect, Endpoint, MANY_JSON_BODY};
+use crate::endpoint::{Access, Endpoint, MANY_JSON_BODY, endpoints};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::prices::Consumption;
@@ -14,63 +12,45 @@ use toise_contract::listings::filters::parse_many;
 use toise_service::error::ApiError;
 
 /// The endpoints for reading by identifier.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/properties/{flxId}",
-        Access::scoped(Scope::Search, "properties.get"),
-        Effect::Reads,
-        |call| property(call).boxed(),
-    )
-    .counted_as(Consumption::PropertiesGetById)
-    .with_operation(|| {
-        Operation::new("propertiesGet", "A property by its identifier")
-            .with_description(
-                "The identifier of a property that was merged into another one returns that other \
-                                   property",
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/properties/{flxId}", Access::scoped(Scope::Search, "properties.get"), Reads, property(call)
+        .counted_as(Consumption::PropertiesGetById)
+        .with_operation(|| {
+            Operation::new("propertiesGet", "A property by its identifier")
+                .with_description(
+                    "The identifier of a property that was merged into another one returns that other \
+                                       property",
+                )
+                .with_answer(data_of("Property"))
+        });
+    GET "/v2/protected/properties/advert/{flxId}",
+        Access::scoped(Scope::Search, "properties.by_advert"), Reads, property_of_advert(call)
+        .counted_as(Consumption::PropertiesGetByAdvertId)
+        .with_operation(|| {
+            Operation::new(
+                "propertiesGetByAdvert",
+                "The property that an advert belongs to",
             )
             .with_answer(data_of("Property"))
-    }),
-    Endpoint::get(
-        "/v2/protected/properties/advert/{flxId}",
-        Access::scoped(Scope::Search, "properties.by_advert"),
-        Effect::Reads,
-        |call| property_of_advert(call).boxed(),
-    )
-    .counted_as(Consumption::PropertiesGetByAdvertId)
-    .with_operation(|| {
-        Operation::new(
-            "propertiesGetByAdvert",
-            "The property that an advert belongs to",
-        )
-        .with_answer(data_of("Property"))
-    }),
-    Endpoint::post(
-        "/v2/protected/properties/_many",
-        Access::scoped(Scope::Search, "properties.many"),
-        Effect::Reads,
-        |call| properties_many(call).boxed(),
-    )
-    .counted_as(Consumption::PropertiesGetById)
-    .with_body(MANY_JSON_BODY)
-    .with_operation(|| {
-        Operation::new("propertiesMany", "Properties by their identifiers")
-            .with_description(
-                "In the order of the request; unknown identifiers are left out and cost nothing",
-            )
-            .with_request(reference("ManyPropertiesPayload"))
-            .with_answer(data_list_of("Property"))
-    }),
-    Endpoint::get(
-        "/v2/protected/adverts/{flxId}",
-        Access::scoped(Scope::Search, "adverts.get"),
-        Effect::Reads,
-        |call| advert(call).boxed(),
-    )
-    .counted_as(Consumption::AdvertsGetById)
-    .with_operation(|| {
-        Operation::new("advertsGet", "An advert by its identifier").with_answer(data_of("Advert"))
-    }),
-];
+        });
+    POST "/v2/protected/properties/_many",
+        Access::scoped(Scope::Search, "properties.many"), Reads, properties_many(call)
+        .counted_as(Consumption::PropertiesGetById)
+        .with_body(MANY_JSON_BODY)
+        .with_operation(|| {
+            Operation::new("propertiesMany", "Properties by their identifiers")
+                .with_description(
+                    "In the order of the request; unknown identifiers are left out and cost nothing",
+                )
+                .with_request(reference("ManyPropertiesPayload"))
+                .with_answer(data_list_of("Property"))
+        });
+    GET "/v2/protected/adverts/{flxId}", Access::scoped(Scope::Search, "adverts.get"), Reads, advert(call)
+        .counted_as(Consumption::AdvertsGetById)
+        .with_operation(|| {
+            Operation::new("advertsGet", "An advert by its identifier").with_answer(data_of("Advert"))
+        });
+};
 
 /// `GET /v2/protected/properties/{flxId}`: a property.
 async fn property(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -1,12 +1,11 @@
 //! The rent of a home, with its gross yield.
 
-use futures::FutureExt;
 use serde_json::json;
 
 use super::estimates::{estimate_permit, read_body};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, endpoints};
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -20,15 +19,10 @@ use toise_service::error::ApiError;
 const PLACE_PATH: &str = "location";
 
 /// The endpoint for rents.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
-    "/v2/protected/estimate/rent",
-    Access::scoped(Scope::Ai, "estimate.rent"),
-    Effect::Reads,
-    |call| rent(call).boxed(),
-)
-.counted_as(Consumption::EstimateRent)
-.with_body(JSON_BODY)
-.with_operation(operation)];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/estimate/rent", Access::scoped(Scope::Ai, "estimate.rent"), Reads, rent(call)
+        .counted_as(Consumption::EstimateRent).with_body(JSON_BODY).with_operation(operation);
+};
 
 fn operation() -> Operation {
     Operation::new("estimateRent", "The rent of a home")

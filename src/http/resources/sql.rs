@@ -5,14 +5,13 @@
 //! client that hangs up stops its query.
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::HeaderMap;
 use warp::http::header::{ACCEPT, CONTENT_ENCODING, HeaderName};
 
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, Time, endpoints};
 use crate::openapi::Operation;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -100,16 +99,10 @@ static BODY: [Field; 5] = [
 ];
 
 /// The endpoint.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
-    "/v2/protected/sql",
-    Access::scoped(Scope::Sql, "sql.query"),
-    Effect::Reads,
-    |call| query(call).boxed(),
-)
-.counted_as(Consumption::Sql)
-.with_body(JSON_BODY)
-.with_time(Time::Query)
-.with_operation(documented)];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/sql", Access::scoped(Scope::Sql, "sql.query"), Reads, query(call)
+        .counted_as(Consumption::Sql).with_body(JSON_BODY).with_time(Time::Query).with_operation(documented);
+};
 
 fn documented() -> Operation {
     let rows =

@@ -1,13 +1,12 @@
 //! Vector tiles of sales, diagnostics and properties, of the base map below them, and the TileJSON that describes them.
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::header::CACHE_CONTROL;
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, PROTECTED_PREFIX};
+use crate::endpoint::{Access, Endpoint, PROTECTED_PREFIX, endpoints};
 use crate::input::areas::replace_names;
 use crate::input::layers;
 use crate::openapi::Operation;
@@ -44,47 +43,37 @@ const VERSIONED_CACHE: &str = "private, max-age=86400, immutable";
 const CURRENT_CACHE: &str = "private, max-age=10";
 
 /// The endpoints of tiles.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/tiles/{dataset}",
-        Access::scoped(Scope::Search, "tiles.set"),
-        Effect::Reads,
-        |call| async { about(call) }.boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("tileSet", "TileJSON of the vector tiles of a dataset")
-            .with_description(
-                "`tiles` contains the version of the table, so maps may cache the tiles they have loaded. \
-                 `outlines` has the departments and communes with labels, to draw under the other datasets",
-            )
-            .with_answer(tile_json_schema())
-    }),
-    Endpoint::get(
-        "/v2/protected/tiles/{dataset}/{z}/{x}/{y}",
-        Access::scoped(Scope::Search, "tiles.get"),
-        Effect::Reads,
-        |call| tile(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("tile", "A vector tile")
-            .with_description(format!(
-                "A Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its \
-                 `id`, at most {POINTS_MAX} rows. At lower zooms, the layer `hexagons` has the `count` of rows \
-                 in each hexagon, or the layer `areas` the `count` in each commune (below zoom {communes}: \
-                 department) with its `code` and `name`. All layers have the figure of the dataset. For sales \
-                 and properties it is `price_per_m2`, of a hexagon or area the median. For diagnostics it is \
-                 `energy`, from 1 for A to 7 for G; of a hexagon or area it is `poor_share`, the percentage of F \
-                 and G. Areas of properties also have `over_sold`: the percentage by which asking prices per m² \
-                 exceed those of the sales of the last {days} days, comparing flats with flats and houses with \
-                 houses. `outlines` has the layers `departments`, `communes` (from zoom {communes} on) and \
-                 `labels`; it takes no filters",
-                communes = outlines::COMMUNES_ZOOM,
-                days = areas::SOLD_WITHIN_DAYS,
-            ))
-            .with_query(query_parameters())
-            .with_answer_of_type(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/tiles/{dataset}", Access::scoped(Scope::Search, "tiles.set"), Reads, about(call)
+        .with_operation(|| {
+            Operation::new("tileSet", "TileJSON of the vector tiles of a dataset")
+                .with_description(
+                    "`tiles` contains the version of the table, so maps may cache the tiles they have loaded. \
+                     `outlines` has the departments and communes with labels, to draw under the other datasets",
+                )
+                .with_answer(tile_json_schema())
+        });
+    GET "/v2/protected/tiles/{dataset}/{z}/{x}/{y}", Access::scoped(Scope::Search, "tiles.get"), Reads, tile(call)
+        .with_operation(|| {
+            Operation::new("tile", "A vector tile")
+                .with_description(format!(
+                    "A Mapbox Vector Tile. From zoom {POINTS_ZOOM} on, the layer `points` has each row with its \
+                     `id`, at most {POINTS_MAX} rows. At lower zooms, the layer `hexagons` has the `count` of rows \
+                     in each hexagon, or the layer `areas` the `count` in each commune (below zoom {communes}: \
+                     department) with its `code` and `name`. All layers have the figure of the dataset. For sales \
+                     and properties it is `price_per_m2`, of a hexagon or area the median. For diagnostics it is \
+                     `energy`, from 1 for A to 7 for G; of a hexagon or area it is `poor_share`, the percentage of F \
+                     and G. Areas of properties also have `over_sold`: the percentage by which asking prices per m² \
+                     exceed those of the sales of the last {days} days, comparing flats with flats and houses with \
+                     houses. `outlines` has the layers `departments`, `communes` (from zoom {communes} on) and \
+                     `labels`; it takes no filters",
+                    communes = outlines::COMMUNES_ZOOM,
+                    days = areas::SOLD_WITHIN_DAYS,
+                ))
+                .with_query(query_parameters())
+                .with_answer_of_type(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
+        });
+};
 
 fn query_parameters() -> Vec<Value> {
     vec![
@@ -150,7 +139,7 @@ fn source(app: &App, name: &str) -> Result<TileSource, ApiError> {
     }
 }
 
-fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+async fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     if call.param(0) == outlines::NAME {
         return Ok(about_outlines());
     }

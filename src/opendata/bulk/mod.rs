@@ -257,7 +257,7 @@ pub fn run_remote(
     let output = PortfolioOutput::create(&options.output, layout.schema(), options.formulas)?;
     let reading = opened.reading.clone();
     let mut report = BulkReport::default();
-    portfolio::run_remote(
+    portfolio::run(
         &portfolio,
         opened,
         output,

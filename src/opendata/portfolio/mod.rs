@@ -122,32 +122,8 @@ pub type Answers<'a, C> = dyn FnMut(&RecordBatch, C) -> Result<(), Error> + 'a;
 
 type PendingAnswer<C> = Receiver<Result<(RecordBatch, C), Error>>;
 
-/// Processes a portfolio block by block; `count` receives the statistics of each block in order. Returns once the
-/// complete output is on disk. Blocks and computes on the global rayon pool, so it must not be called from one of its
-/// workers.
-///
-/// # Errors
-///
-/// See [`Error`]; no output file is left in that case.
-pub fn run<C: Send + 'static>(
-    portfolio: &Portfolio,
-    opened: OpenPortfolio,
-    output: PortfolioOutput,
-    progress: Progress,
-    answer: impl Fn(&InputRows) -> Result<(RecordBatch, C), Error> + Send + Sync + 'static,
-    count: impl FnMut(C),
-) -> Result<(), Error> {
-    run_remote(
-        portfolio,
-        opened,
-        output,
-        progress,
-        |blocks, answers| answer_here(blocks, answers, answer),
-        count,
-    )
-}
-
-/// Answers the blocks of a portfolio with this process: computes on the global rayon pool. Blocks.
+/// Answers the blocks of a portfolio with this process: computes on the global rayon pool, so it must not be called from
+/// one of its workers. Blocks.
 ///
 /// # Errors
 /// Those of `answer` and of `answers`, and an error in the portfolio.
@@ -182,13 +158,13 @@ pub fn answer_here<C: Send + 'static>(
     answering.into_iter().try_for_each(write)
 }
 
-/// Processes a portfolio whose blocks are handled by other processes: `answer` takes the blocks and passes one result
-/// per block to its second argument, in the same order. Returns once the complete output is on disk. Blocks.
+/// Processes a portfolio block by block: `answer` takes the blocks and passes one result per block to its second
+/// argument, in the same order, with its statistics for `count`. Returns once the complete output is on disk. Blocks.
 ///
 /// # Errors
 ///
 /// See [`Error`]; no output file is left in that case.
-pub fn run_remote<C>(
+pub fn run<C>(
     portfolio: &Portfolio,
     opened: OpenPortfolio,
     mut output: PortfolioOutput,

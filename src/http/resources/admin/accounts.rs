@@ -1,12 +1,11 @@
 //! Accounts and their signing secrets.
 
-use futures::FutureExt;
 use serde_json::Value;
 
 use super::{on_store, operator};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account::{self, Account, SECRET_OVERLAP};
@@ -16,63 +15,40 @@ use toise_accounts::signing::SigningSecret;
 use toise_service::error::ApiError;
 
 /// Operators' endpoints for accounts.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/admin/accounts",
-        operator("admin.accounts.list"),
-        Effect::ReadsOnWriter,
-        |call| list(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("accountsList", "All accounts, oldest first")
-            .with_answer(data_list_of("Account"))
-    }),
-    Endpoint::post(
-        "/v2/protected/admin/accounts",
-        operator("admin.accounts.create"),
-        Effect::Administers,
-        |call| create(call).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        Operation::new("accountsCreate", "Create an account")
-            .with_request(reference("AccountRequest"))
-            .with_answer(data_of("AccountWithSecret"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/accounts/{accountId}",
-        operator("admin.accounts.get"),
-        Effect::ReadsOnWriter,
-        |call| get(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
-    }),
-    Endpoint::post(
-        "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
-        operator("admin.secrets.rotate"),
-        Effect::Administers,
-        |call| rotate_secret(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("secretsRotate", "Replace an account's signing secret")
-            .with_answer(data_of("AccountWithSecret"))
-    }),
-    Endpoint::post(
-        "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
-        operator("admin.webhook_keys.rotate"),
-        Effect::Administers,
-        |call| rotate_webhook_key(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("webhookKeysRotate", "Replace an account's webhook key")
-            .with_description(
-                "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
-                 key in `x-webhook-key` and the new one in `x-webhook-key-next`",
-            )
-            .with_answer(data_of("Account"))
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/accounts", operator("admin.accounts.list"), ReadsOnWriter, list(call)
+        .with_operation(|| {
+            Operation::new("accountsList", "All accounts, oldest first")
+                .with_answer(data_list_of("Account"))
+        });
+    POST "/v2/protected/admin/accounts", operator("admin.accounts.create"), Administers, create(call)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            Operation::new("accountsCreate", "Create an account")
+                .with_request(reference("AccountRequest"))
+                .with_answer(data_of("AccountWithSecret"))
+        });
+    GET "/v2/protected/admin/accounts/{accountId}", operator("admin.accounts.get"), ReadsOnWriter, get(call)
+        .with_operation(|| {
+            Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
+        });
+    POST "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
+        operator("admin.secrets.rotate"), Administers, rotate_secret(call)
+        .with_operation(|| {
+            Operation::new("secretsRotate", "Replace an account's signing secret")
+                .with_answer(data_of("AccountWithSecret"))
+        });
+    POST "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
+        operator("admin.webhook_keys.rotate"), Administers, rotate_webhook_key(call)
+        .with_operation(|| {
+            Operation::new("webhookKeysRotate", "Replace an account's webhook key")
+                .with_description(
+                    "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
+                     key in `x-webhook-key` and the new one in `x-webhook-key-next`",
+                )
+                .with_answer(data_of("Account"))
+        });
+};
 
 /// `GET /v2/protected/admin/accounts`: every account, oldest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

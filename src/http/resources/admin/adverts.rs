@@ -5,12 +5,10 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use futures::FutureExt;
-
 use super::operator;
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{BodyRule, Effect, Endpoint};
+use crate::endpoint::{BodyRule, Endpoint, endpoints};
 use crate::openapi::admin::data_list_of;
 use crate::openapi::{Operation, reference};
 use toise_collect::mapping::MappedAdvert;
@@ -44,22 +42,19 @@ const ABOUT: &str = "Each advert is one sighting of the listing at its url; last
                      again does no harm.";
 
 /// The endpoint that ingests adverts.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
-    "/v2/protected/admin/adverts",
-    operator("admin.adverts"),
-    Effect::Writes,
-    |call| take(call).boxed(),
-)
-.with_body(BodyRule::Json {
-    bytes_max: BODY_BYTES_MAX,
-})
-.with_operation(|| {
-    Operation::new("advertsTake", "Ingest adverts")
-        .with_description(ABOUT)
-        .with_query(schema::parameters(&INGESTION))
-        .with_request(reference("AdvertsRequest"))
-        .with_answer(data_list_of("AdvertOutcome"))
-})];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/admin/adverts", operator("admin.adverts"), Writes, take(call)
+        .with_body(BodyRule::Json {
+        bytes_max: BODY_BYTES_MAX,
+    })
+    .with_operation(|| {
+        Operation::new("advertsTake", "Ingest adverts")
+            .with_description(ABOUT)
+            .with_query(schema::parameters(&INGESTION))
+            .with_request(reference("AdvertsRequest"))
+            .with_answer(data_list_of("AdvertOutcome"))
+    });
+};
 
 /// `POST /v2/protected/admin/adverts`: ingests adverts and returns the outcome of each, in order, once all are on
 /// disk.

@@ -1,12 +1,11 @@
 //! Alerts of every account, and dead letters.
 
-use futures::FutureExt;
 use serde_json::json;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint};
+use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::{list_parameters, page_parameters};
@@ -17,59 +16,41 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// Operators' endpoints for alerts and dead letters.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/admin/alerts",
-        operator("admin.alerts.list"),
-        Effect::ReadsOnWriter,
-        |call| list(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("alertsList", "Alerts of every account, newest first")
-            .with_query(list_parameters())
-            .with_answer(data_list_of("OperatorAlert"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/alerts/{alertId}",
-        operator("admin.alerts.get"),
-        Effect::ReadsOnWriter,
-        |call| get(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("alertsGet", "An alert of any account, and its state")
-            .with_answer(data_of("AlertOverview"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/alerts/dead-letters",
-        operator("admin.alerts.dead_letters"),
-        Effect::ReadsOnWriter,
-        |call| list_dead(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "deadLettersList",
-            "Deliveries that were given up, newest first",
-        )
-        .with_query(page_parameters())
-        .with_answer(data_list_of("Delivery"))
-    }),
-    Endpoint::post(
-        "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
-        operator("admin.alerts.retry"),
-        Effect::Administers,
-        |call| retry(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "deadLettersRetry",
-            "Send a delivery that was given up again",
-        )
-        .with_description(
-            "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
-        )
-        .with_answer(data_of("RetriedDelivery"))
-    }),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/alerts", operator("admin.alerts.list"), ReadsOnWriter, list(call)
+        .with_operation(|| {
+            Operation::new("alertsList", "Alerts of every account, newest first")
+                .with_query(list_parameters())
+                .with_answer(data_list_of("OperatorAlert"))
+        });
+    GET "/v2/protected/admin/alerts/{alertId}", operator("admin.alerts.get"), ReadsOnWriter, get(call)
+        .with_operation(|| {
+            Operation::new("alertsGet", "An alert of any account, and its state")
+                .with_answer(data_of("AlertOverview"))
+        });
+    GET "/v2/protected/admin/alerts/dead-letters",
+        operator("admin.alerts.dead_letters"), ReadsOnWriter, list_dead(call)
+        .with_operation(|| {
+            Operation::new(
+                "deadLettersList",
+                "Deliveries that were given up, newest first",
+            )
+            .with_query(page_parameters())
+            .with_answer(data_list_of("Delivery"))
+        });
+    POST "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
+        operator("admin.alerts.retry"), Administers, retry(call)
+        .with_operation(|| {
+            Operation::new(
+                "deadLettersRetry",
+                "Send a delivery that was given up again",
+            )
+            .with_description(
+                "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
+            )
+            .with_answer(data_of("RetriedDelivery"))
+        });
+};
 
 /// `GET /v2/protected/admin/alerts`: alerts of every account or of one, newest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

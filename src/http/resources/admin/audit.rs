@@ -1,12 +1,11 @@
 //! The audit log: who did what, from where, and how it ended.
 
-use futures::FutureExt;
 use serde_json::Value;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint};
+use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{audit_parameters, data_list_of};
 use toise_accounts::audit;
@@ -15,17 +14,14 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// The operators' endpoint for the log.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
-    "/v2/protected/admin/audit",
-    operator("admin.audit"),
-    Effect::ReadsOnWriter,
-    |call| list(call).boxed(),
-)
-.with_operation(|| {
-    Operation::new("audit", "Administrative actions, newest first")
-        .with_query(audit_parameters())
-        .with_answer(data_list_of("AuditEntry"))
-})];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/audit", operator("admin.audit"), ReadsOnWriter, list(call)
+        .with_operation(|| {
+        Operation::new("audit", "Administrative actions, newest first")
+            .with_query(audit_parameters())
+            .with_answer(data_list_of("AuditEntry"))
+    });
+};
 
 /// `GET /v2/protected/admin/audit`: the latest entries, or those before a number.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

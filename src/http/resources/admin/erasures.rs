@@ -1,11 +1,9 @@
 //! Erasure of a person's contacts. [`toise_erasure`] does the work.
 
-use futures::FutureExt;
-
 use super::{operator, private};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint, JSON_BODY, Time};
+use crate::endpoint::{Endpoint, JSON_BODY, Time, endpoints};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
 use toise_erasure::Eraser;
@@ -22,24 +20,21 @@ const ABOUT: &str = "Removes a telephone number, an email address and a name fro
                      erasure is running";
 
 /// The operators' endpoint for erasures.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
-    "/v2/protected/admin/erasures",
-    operator("admin.erasures"),
-    Effect::Administers,
-    |call| erase(call).boxed(),
-)
-.with_body(JSON_BODY)
-.with_time(Time::Upload)
-.with_operation(|| {
-    Operation::new(
-        "erasuresCreate",
-        "Remove the contacts of a person from everything that is stored",
-    )
-    .with_description(ABOUT)
-    .with_request(reference("ErasureRequest"))
-    .with_answer(data_of("Erasure"))
-    .failing(Failure::WrongState)
-})];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/admin/erasures", operator("admin.erasures"), Administers, erase(call)
+        .with_body(JSON_BODY)
+    .with_time(Time::Upload)
+    .with_operation(|| {
+        Operation::new(
+            "erasuresCreate",
+            "Remove the contacts of a person from everything that is stored",
+        )
+        .with_description(ABOUT)
+        .with_request(reference("ErasureRequest"))
+        .with_answer(data_of("Erasure"))
+        .failing(Failure::WrongState)
+    });
+};
 
 /// `POST /v2/protected/admin/erasures`: erases contacts, and returns what was found once it is gone.
 async fn erase(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

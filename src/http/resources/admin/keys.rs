@@ -1,14 +1,12 @@
 //! Creating, listing, changing and revoking keys.
 
-use futures::FutureExt;
 use serde_json::Value;
-use warp::http::Method;
 
 use super::rights::require;
 use super::{on_store, operator};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
 use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account;
@@ -22,52 +20,30 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// Operators' endpoints for keys.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/admin/keys",
-        operator("admin.keys.list"),
-        Effect::ReadsOnWriter,
-        |call| list(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("keysList", "Every key, oldest first")
-            .with_query(key_list_parameters())
-            .with_answer(data_list_of("Key"))
-    }),
-    Endpoint::post(
-        "/v2/protected/admin/keys",
-        operator("admin.keys.create"),
-        Effect::Administers,
-        |call| create(call).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        Operation::new("keysCreate", "Create a key")
-            .with_request(reference("KeyRequest"))
-            .with_answer(data_of("NewKey"))
-    }),
-    Endpoint::new(
-        Method::PATCH,
-        "/v2/protected/admin/keys/{keyId}",
-        operator("admin.keys.update"),
-        Effect::Administers,
-        |call| update(call).boxed(),
-    )
-    .with_body(JSON_BODY)
-    .with_operation(|| {
-        Operation::new("keysUpdate", "Change a key's grants or limits")
-            .with_request(reference("KeyChange"))
-            .with_answer(data_of("Key"))
-    }),
-    Endpoint::new(
-        Method::DELETE,
-        "/v2/protected/admin/keys/{keyId}",
-        operator("admin.keys.revoke"),
-        Effect::Administers,
-        |call| revoke(call).boxed(),
-    )
-    .with_operation(|| Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key"))),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/keys", operator("admin.keys.list"), ReadsOnWriter, list(call)
+        .with_operation(|| {
+            Operation::new("keysList", "Every key, oldest first")
+                .with_query(key_list_parameters())
+                .with_answer(data_list_of("Key"))
+        });
+    POST "/v2/protected/admin/keys", operator("admin.keys.create"), Administers, create(call)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            Operation::new("keysCreate", "Create a key")
+                .with_request(reference("KeyRequest"))
+                .with_answer(data_of("NewKey"))
+        });
+    PATCH "/v2/protected/admin/keys/{keyId}", operator("admin.keys.update"), Administers, update(call)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+            Operation::new("keysUpdate", "Change a key's grants or limits")
+                .with_request(reference("KeyChange"))
+                .with_answer(data_of("Key"))
+        });
+    DELETE "/v2/protected/admin/keys/{keyId}", operator("admin.keys.revoke"), Administers, revoke(call)
+        .with_operation(|| Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key")));
+};
 
 /// `GET /v2/protected/admin/keys`: all keys or those of one account, oldest first.
 async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -1,13 +1,12 @@
 //! Endpoints for monitoring: reports of imports and ingestions, the model with its report card, collection jobs,
 //! metrics, and what is missing, old or wrong in the data folder.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::{on_store, operator, private};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint};
+use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::page_parameters;
@@ -26,81 +25,61 @@ const REPORT_CARDS: &str = "reports";
 const REPORT_CARD: &str = "estimate-";
 
 /// Operators' endpoints for monitoring.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/admin/reports",
-        operator("admin.reports"),
-        Effect::ReadsOnWriter,
-        |call| list_reports(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "reportsList",
-            "Reports of imports and ingestions, newest first",
-        )
-        .with_query(page_parameters())
-        .with_answer(data_list_of("OperationReport"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/model",
-        operator("admin.model"),
-        Effect::ReadsOnWriter,
-        |call| model(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new("model", "The valuation model and its latest evaluation")
-            .with_description(
-                "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
-                                   model it evaluated",
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/reports", operator("admin.reports"), ReadsOnWriter, list_reports(call)
+        .with_operation(|| {
+            Operation::new(
+                "reportsList",
+                "Reports of imports and ingestions, newest first",
             )
-            .with_answer(data_of("ModelInUse"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/jobs",
-        operator("admin.jobs"),
-        Effect::ReadsOnWriter,
-        |call| list_jobs(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "jobsList",
-            "Pages being collected or recently collected, newest first",
-        )
-        .with_query(page_parameters())
-        .with_answer(data_list_of("Job"))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/metrics",
-        operator("admin.metrics"),
-        Effect::ReadsOnWriter,
-        |call| metrics(call.app).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "adminMetrics",
-            "Metrics of the service for Prometheus, for operators on any machine",
-        )
-        .with_description(
-            "The same metrics as `/metrics`, which answers only clients on the same machine, \
-                                   or on `admin.listen`",
-        )
-        .with_answer_of_type("text/plain", json!({"type": "string"}))
-    }),
-    Endpoint::get(
-        "/v2/protected/admin/findings",
-        operator("admin.findings"),
-        Effect::ReadsOnWriter,
-        |call| list_findings(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "findingsList",
-            "What is missing, old or wrong in the data folder, the most urgent first",
-        )
-        .with_description("The same findings as those of `toise doctor`, with the command to run")
-        .with_answer(data_list_of("Finding"))
-    }),
-];
+            .with_query(page_parameters())
+            .with_answer(data_list_of("OperationReport"))
+        });
+    GET "/v2/protected/admin/model", operator("admin.model"), ReadsOnWriter, model(call)
+        .with_operation(|| {
+            Operation::new("model", "The valuation model and its latest evaluation")
+                .with_description(
+                    "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
+                                       model it evaluated",
+                )
+                .with_answer(data_of("ModelInUse"))
+        });
+    GET "/v2/protected/admin/jobs", operator("admin.jobs"), ReadsOnWriter, list_jobs(call)
+        .with_operation(|| {
+            Operation::new(
+                "jobsList",
+                "Pages being collected or recently collected, newest first",
+            )
+            .with_query(page_parameters())
+            .with_answer(data_list_of("Job"))
+        });
+    GET "/v2/protected/admin/metrics", operator("admin.metrics"), ReadsOnWriter, current_metrics(call)
+        .with_operation(|| {
+            Operation::new(
+                "adminMetrics",
+                "Metrics of the service for Prometheus, for operators on any machine",
+            )
+            .with_description(
+                "The same metrics as `/metrics`, which answers only clients on the same machine, \
+                                       or on `admin.listen`",
+            )
+            .with_answer_of_type("text/plain", json!({"type": "string"}))
+        });
+    GET "/v2/protected/admin/findings", operator("admin.findings"), ReadsOnWriter, list_findings(call)
+        .with_operation(|| {
+            Operation::new(
+                "findingsList",
+                "What is missing, old or wrong in the data folder, the most urgent first",
+            )
+            .with_description("The same findings as those of `toise doctor`, with the command to run")
+            .with_answer(data_list_of("Finding"))
+        });
+};
+
+/// `GET /v2/protected/admin/metrics`: the metrics of the service.
+async fn current_metrics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    metrics(call.app).await
+}
 
 /// `GET /v2/protected/admin/reports`: reports of imports and ingestions, newest first.
 async fn list_reports(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -1,13 +1,12 @@
 //! Pairs of properties that may be one home, and an operator's decisions about them: merge them, keep them apart, or
 //! split adverts off. [`toise_listings::placement`] does the work.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::{operator, private};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint, Handler, JSON_BODY};
+use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
 use crate::openapi::admin::data_of;
 use crate::openapi::{Failure, Operation, reference};
 use toise_contract::Fault;
@@ -21,84 +20,61 @@ use toise_listings::{self as listings, Listings, OrderRefused};
 use toise_service::error::ApiError;
 
 /// Operators' endpoints for decisions about properties.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::get(
-        "/v2/protected/admin/properties/candidates",
-        operator("admin.properties.candidates"),
-        Effect::ReadsOnWriter,
-        |call| candidates(call).boxed(),
-    )
-    .with_operation(|| {
-        Operation::new(
-            "propertiesCandidates",
-            "Pairs of properties that may be the same home, likeliest first",
-        )
-        .with_description(
-            "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
-             and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
-             later sighting or other adverts of the area settle the question",
-        )
-        .with_query(schema::parameters(&CANDIDATES))
-        .with_answer(data_of("CandidatePairs"))
-    }),
-    decision(
-        "/v2/protected/admin/properties/{flxId}/merge",
-        "admin.properties.merge",
-        |call| merge(call).boxed(),
-        || {
-            Operation::new("propertiesMerge", "Declare that two properties are the same home")
-                .with_description(
-                    "The older identifier stays, and the other one then returns the same record. Only a split \
-                     separates their adverts again. 409 if they are already one property",
-                )
-                .with_request(reference("OtherProperty"))
-                .with_answer(data_of("DecidedProperty"))
-                .failing(Failure::WrongState)
-        },
-    ),
-    decision(
-        "/v2/protected/admin/properties/{flxId}/keep-apart",
-        "admin.properties.keep_apart",
-        |call| keep_apart(call).boxed(),
-        || {
-            Operation::new("propertiesKeepApart", "Declare that two properties are different homes")
-                .with_description(
-                    "Their adverts are no longer merged automatically, and the pair is no longer listed. A later \
-                     merge overrides this. 409 if they are already one property",
-                )
-                .with_request(reference("OtherProperty"))
-                .with_answer(data_of("KeptApart"))
-                .failing(Failure::WrongState)
-        },
-    ),
-    decision(
-        "/v2/protected/admin/properties/{flxId}/split",
-        "admin.properties.split",
-        |call| split(call).boxed(),
-        || {
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/properties/candidates",
+        operator("admin.properties.candidates"), ReadsOnWriter, candidates(call)
+        .with_operation(|| {
             Operation::new(
-                "propertiesSplit",
-                "Move adverts out of a property into a new one",
+                "propertiesCandidates",
+                "Pairs of properties that may be the same home, likeliest first",
             )
             .with_description(
-                "They are not merged with the remaining adverts again, unless an operator merges them later",
+                "Each pair is shown by the two of its adverts that are most alike, with what agrees, what differs \
+                 and what keeps them apart. A pair stays listed until the two are merged or kept apart, or until a \
+                 later sighting or other adverts of the area settle the question",
             )
-            .with_request(reference("SplitRequest"))
-            .with_answer(data_of("DecidedProperty"))
-        },
-    ),
-];
-
-const fn decision(
-    path: &'static str,
-    grant: &'static str,
-    handler: Handler,
-    operation: fn() -> Operation,
-) -> Endpoint {
-    Endpoint::post(path, operator(grant), Effect::Administers, handler)
+            .with_query(schema::parameters(&CANDIDATES))
+            .with_answer(data_of("CandidatePairs"))
+        });
+    POST "/v2/protected/admin/properties/{flxId}/merge", operator("admin.properties.merge"), Administers, merge(call)
         .with_body(JSON_BODY)
-        .with_operation(operation)
-}
+        .with_operation(|| {
+                Operation::new("propertiesMerge", "Declare that two properties are the same home")
+                    .with_description(
+                        "The older identifier stays, and the other one then returns the same record. Only a split \
+                         separates their adverts again. 409 if they are already one property",
+                    )
+                    .with_request(reference("OtherProperty"))
+                    .with_answer(data_of("DecidedProperty"))
+                    .failing(Failure::WrongState)
+            });
+    POST "/v2/protected/admin/properties/{flxId}/keep-apart",
+        operator("admin.properties.keep_apart"), Administers, keep_apart(call)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+                Operation::new("propertiesKeepApart", "Declare that two properties are different homes")
+                    .with_description(
+                        "Their adverts are no longer merged automatically, and the pair is no longer listed. A later \
+                         merge overrides this. 409 if they are already one property",
+                    )
+                    .with_request(reference("OtherProperty"))
+                    .with_answer(data_of("KeptApart"))
+                    .failing(Failure::WrongState)
+            });
+    POST "/v2/protected/admin/properties/{flxId}/split", operator("admin.properties.split"), Administers, split(call)
+        .with_body(JSON_BODY)
+        .with_operation(|| {
+                Operation::new(
+                    "propertiesSplit",
+                    "Move adverts out of a property into a new one",
+                )
+                .with_description(
+                    "They are not merged with the remaining adverts again, unless an operator merges them later",
+                )
+                .with_request(reference("SplitRequest"))
+                .with_answer(data_of("DecidedProperty"))
+            });
+};
 
 /// `GET /v2/protected/admin/properties/candidates`: the most likely pairs, and the number of pairs waiting for a
 /// decision.

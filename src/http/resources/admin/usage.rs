@@ -1,12 +1,11 @@
 //! Consumption of all accounts.
 
-use futures::FutureExt;
 use serde_json::Value;
 
 use super::{on_store, operator};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Effect, Endpoint};
+use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, period_parameters};
 use toise_accounts::account;
@@ -17,17 +16,14 @@ use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
 /// The report on all accounts.
-pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
-    "/v2/protected/admin/usage",
-    operator("admin.usage"),
-    Effect::ReadsOnWriter,
-    |call| usage(call).boxed(),
-)
-.with_operation(|| {
-    Operation::new("usage", "Consumption of every account in a period")
-        .with_query(period_parameters())
-        .with_answer(data_list_of("AccountUsage"))
-})];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/v2/protected/admin/usage", operator("admin.usage"), ReadsOnWriter, usage(call)
+        .with_operation(|| {
+        Operation::new("usage", "Consumption of every account in a period")
+            .with_query(period_parameters())
+            .with_answer(data_list_of("AccountUsage"))
+    });
+};
 
 /// `GET /v2/protected/admin/usage`: consumption of all accounts, including those without any.
 async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

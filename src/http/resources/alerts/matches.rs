@@ -4,14 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
 use warp::http::StatusCode;
 
 use super::{address, operations};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY};
 use crate::input::layers;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
@@ -41,51 +40,25 @@ const TEST_WAIT: Duration = Duration::from_secs(2);
 // A preview returns the history an alert would have, and costs the same.
 macro_rules! endpoints {
     ($kind:literal, $subject:expr, $history:ident) => {
-        &[
-            Endpoint::get(
-                concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
-                Access::scoped(Scope::Alerts, "alerts.history"),
-                Effect::ReadsOnWriter,
-                |call| history(call, $subject.into()).boxed(),
-            )
-            .counted_as(Consumption::$history)
-            .with_operation(|| operations::history($subject.into())),
-            Endpoint::get(
-                concat!(
-                    "/v2/protected/",
-                    $kind,
-                    "/search/alerts/{alertId}/deliveries"
-                ),
-                Access::scoped(Scope::Alerts, "alerts.deliveries"),
-                Effect::ReadsOnWriter,
-                |call| list_deliveries(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::deliveries($subject.into())),
-            Endpoint::post(
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
-                Access::scoped(Scope::Alerts, "alerts.replay"),
-                Effect::Writes,
-                |call| begin_replay(call, $subject.into()).boxed(),
-            )
-            .with_body(JSON_BODY)
-            .with_operation(|| operations::replay($subject.into())),
-            Endpoint::post(
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/test"),
-                Access::scoped(Scope::Alerts, "alerts.test"),
-                Effect::ReadsOnWriter,
-                |call| test_receiver(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::test($subject.into())),
-            Endpoint::post(
-                concat!("/v2/protected/", $kind, "/search/alerts/preview"),
-                Access::scoped(Scope::Alerts, "alerts.preview"),
-                Effect::ReadsOnWriter,
-                |call| preview(call, $subject.into()).boxed(),
-            )
-            .counted_as(Consumption::$history)
-            .with_body(JSON_BODY)
-            .with_operation(|| operations::preview($subject.into())),
-        ]
+        crate::endpoint::endpoints! {
+            GET concat!("/v2/protected/", $kind, "/search/alerts/history/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.history"), ReadsOnWriter, history(call, $subject.into())
+                .counted_as(Consumption::$history).with_operation(|| operations::history($subject.into()));
+            GET concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/deliveries"),
+                Access::scoped(Scope::Alerts, "alerts.deliveries"), ReadsOnWriter, list_deliveries(call, $subject.into())
+                .with_operation(|| operations::deliveries($subject.into()));
+            POST concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/replay"),
+                Access::scoped(Scope::Alerts, "alerts.replay"), Writes, begin_replay(call, $subject.into())
+                .with_body(JSON_BODY).with_operation(|| operations::replay($subject.into()));
+            POST concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/test"),
+                Access::scoped(Scope::Alerts, "alerts.test"), ReadsOnWriter, test_receiver(call, $subject.into())
+                .with_operation(|| operations::test($subject.into()));
+            POST concat!("/v2/protected/", $kind, "/search/alerts/preview"),
+                Access::scoped(Scope::Alerts, "alerts.preview"), ReadsOnWriter, preview(call, $subject.into())
+                .counted_as(Consumption::$history)
+                .with_body(JSON_BODY)
+                .with_operation(|| operations::preview($subject.into()));
+        }
     };
 }
 

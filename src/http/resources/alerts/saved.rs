@@ -3,14 +3,12 @@
 
 use std::collections::HashSet;
 
-use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::Method;
 
 use super::{address, operations};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::{ApiResponse, list};
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY, MANY_JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, MANY_JSON_BODY};
 use toise_accounts::scopes::Scope;
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::registry::{self, Error};
@@ -30,64 +28,29 @@ const WEBHOOK_URL: &str = "webhook_url";
 
 macro_rules! endpoints {
     ($kind:literal, $subject:expr) => {
-        &[
-            Endpoint::new(
-                Method::PUT,
-                concat!("/v2/protected/", $kind, "/search/alerts"),
-                Access::scoped(Scope::Alerts, "alerts.create"),
-                Effect::Writes,
-                |call| create(call, $subject.into()).boxed(),
-            )
-            .with_body(JSON_BODY)
-            .with_operation(|| operations::create($subject.into())),
-            Endpoint::new(
-                Method::PUT,
-                concat!("/v2/protected/", $kind, "/search/alerts/many"),
-                Access::scoped(Scope::Alerts, "alerts.create_many"),
-                Effect::Writes,
-                |call| create_many(call, $subject.into()).boxed(),
-            )
-            .with_body(MANY_JSON_BODY)
-            .with_operation(|| operations::create_many($subject.into())),
-            Endpoint::get(
-                concat!("/v2/protected/", $kind, "/search/alerts/all"),
-                Access::scoped(Scope::Alerts, "alerts.list"),
-                Effect::ReadsOnWriter,
-                |call| all(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::list($subject.into())),
-            Endpoint::get(
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                Access::scoped(Scope::Alerts, "alerts.get"),
-                Effect::ReadsOnWriter,
-                |call| get(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::get($subject.into())),
-            Endpoint::new(
-                Method::PATCH,
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                Access::scoped(Scope::Alerts, "alerts.update"),
-                Effect::Writes,
-                |call| update(call, $subject.into()).boxed(),
-            )
-            .with_body(JSON_BODY)
-            .with_operation(|| operations::update($subject.into())),
-            Endpoint::new(
-                Method::DELETE,
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
-                Access::scoped(Scope::Alerts, "alerts.delete"),
-                Effect::Writes,
-                |call| delete(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::delete($subject.into())),
-            Endpoint::get(
-                concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
-                Access::scoped(Scope::Alerts, "alerts.activate"),
-                Effect::Writes,
-                |call| activate(call, $subject.into()).boxed(),
-            )
-            .with_operation(|| operations::activate($subject.into())),
-        ]
+        crate::endpoint::endpoints! {
+            PUT concat!("/v2/protected/", $kind, "/search/alerts"),
+                Access::scoped(Scope::Alerts, "alerts.create"), Writes, create(call, $subject.into())
+                .with_body(JSON_BODY).with_operation(|| operations::create($subject.into()));
+            PUT concat!("/v2/protected/", $kind, "/search/alerts/many"),
+                Access::scoped(Scope::Alerts, "alerts.create_many"), Writes, create_many(call, $subject.into())
+                .with_body(MANY_JSON_BODY).with_operation(|| operations::create_many($subject.into()));
+            GET concat!("/v2/protected/", $kind, "/search/alerts/all"),
+                Access::scoped(Scope::Alerts, "alerts.list"), ReadsOnWriter, all(call, $subject.into())
+                .with_operation(|| operations::list($subject.into()));
+            GET concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.get"), ReadsOnWriter, get(call, $subject.into())
+                .with_operation(|| operations::get($subject.into()));
+            PATCH concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.update"), Writes, update(call, $subject.into())
+                .with_body(JSON_BODY).with_operation(|| operations::update($subject.into()));
+            DELETE concat!("/v2/protected/", $kind, "/search/alerts/{alertId}"),
+                Access::scoped(Scope::Alerts, "alerts.delete"), Writes, delete(call, $subject.into())
+                .with_operation(|| operations::delete($subject.into()));
+            GET concat!("/v2/protected/", $kind, "/search/alerts/{alertId}/activate"),
+                Access::scoped(Scope::Alerts, "alerts.activate"), Writes, activate(call, $subject.into())
+                .with_operation(|| operations::activate($subject.into()));
+        }
     };
 }
 
