@@ -207,6 +207,9 @@ fn a_department_behind_the_town_is_read() {
         "Mende 48",
         "Mende, 48 France",
         "48000 Mende (48)",
+        "Mende, Lozère",
+        "48000 Mende, Lozère, Occitanie, France",
+        "Mende, Lozère, Occitanie, France métropolitaine, 48000, France",
     ] {
         let found = &search(&geocoder, &format!("12 rue de la république {town}"), false)[0];
         let expected = "12 Rue de la République, 48095";
@@ -215,6 +218,8 @@ fn a_department_behind_the_town_is_read() {
     }
     let nothing = Geocoder::new(Vec::new());
     for (text, code) in [
+        ("Mende 48000 France", "48095"),
+        ("Mende, Lozère, Occitanie, France", "48095"),
         ("Marseille 13 (13001)", "13201"),
         ("Marseille 13 13013", "13213"),
         ("Marseille 13", "13213"),
