@@ -12,6 +12,7 @@ pub mod likenesses;
 mod number;
 pub mod query;
 mod rank;
+mod typed_town;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,6 +38,9 @@ const KEPT_BEYOND: usize = 8;
 const NUMBER_CHANGE: f32 = 0.08;
 /// If no candidate scores at least this, words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
+/// If the end of a query may begin the name of a town and no candidate scores at least this, the street is looked up in
+/// all towns that begin so.
+const BEGUN_BELOW: f32 = 0.85;
 /// Minimum score of a place whose name the query has, such as a hamlet called `Le Bourg`.
 const CALLED_SO: f32 = 0.8;
 /// Factor for the evidence for a former commune if the base does not give the former commune of an area.
@@ -249,10 +253,17 @@ impl Geocoder {
                 .map(|one: &Candidate| one.score)
                 .fold(best, f32::max);
         }
-        if best < ELSEWHERE_BELOW || query.is_place_doubtful() {
-            if extent == Extent::NamedPlaces {
-                return None;
-            }
+        let is_missing = best < ELSEWHERE_BELOW || query.is_place_doubtful();
+        let is_begun = best < BEGUN_BELOW && query.readings.iter().any(|one| one.is_prefix);
+        if (is_missing || is_begun) && extent == Extent::NamedPlaces {
+            return None;
+        }
+        if is_begun {
+            self.read_begun_towns(
+                &query, &narrowing, request, &mut likenesses, &mut candidates,
+            );
+        }
+        if is_missing {
             self.read_elsewhere(
                 &query, &narrowing, request, &mut likenesses, &mut candidates,
             );
