@@ -660,7 +660,8 @@ fn trailing(tokens: &[Token], noise: u64, typed: Option<usize>) -> u64 {
             |begin: &usize| typed != Some(last) && AREAS.contains(&key(&tokens[*begin..end]));
         let begin = match part.filter(is_area) {
             Some(begin) => begin,
-            None if tokens[last].text == "france" => last,
+            // In `5 rue de France, France`, the first names the street.
+            None if found == 0 && tokens[last].text == "france" => last,
             None => break,
         };
         found |= bits(begin..end);
