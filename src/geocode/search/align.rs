@@ -124,7 +124,9 @@ impl<'q> StreetQuery<'q> {
     /// Returns whether the words only name the centre of the town: `le bourg`, `centre ville`.
     pub fn names_centre(&self) -> bool {
         let is_part = |text: &str| lexicon::is_article(text) || lexicon::is_part_of_town(text);
-        let mut texts = self.words.iter().map(|one| self.text(one));
+        let words = self.words.iter();
+        let words = words.filter(|one| self.query.trailing & bit(one.at) == 0);
+        let mut texts = words.map(|one| self.text(one));
         texts.clone().all(is_part) && texts.any(lexicon::is_centre)
     }
 

@@ -118,6 +118,8 @@ pub(crate) struct Candidate {
     pub is_elsewhere: bool,
     /// For a commune, words of the query that do not name it.
     pub words_left: usize,
+    /// Whether the query asks for the centre of this commune, which the base does not have: `le bourg`.
+    pub is_centre: bool,
     /// Streets of the same score over all of France, including those that are not kept; 0 where not counted.
     pub namesakes: u32,
     pub score: f32,
@@ -423,7 +425,8 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
     }
     let described = StreetQuery::new(query, reading, false);
     let is_street = |one: &Candidate| one.score >= CALLED_SO;
-    let left = if described.names_centre() && !candidates[begin..].iter().any(is_street) {
+    let is_centre = described.names_centre() && !candidates[begin..].iter().any(is_street);
+    let left = if is_centre {
         0
     } else {
         described.substantive_count(reading)
@@ -439,6 +442,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
             postal_code: reading.postal_code,
             is_elsewhere: false,
             words_left: left,
+            is_centre,
             namesakes: 0,
             score: rank::commune_score(evidence),
         });
@@ -456,6 +460,7 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
         postal_code: reading.postal_code,
         is_elsewhere: false,
         words_left: 0,
+        is_centre: false,
         namesakes: 0,
     }
 }
