@@ -6,7 +6,7 @@
 //! at least five letters are also found with one edit, and names of four letters with less certainty. Both use symmetric
 //! deletion: name and query are one edit apart only if dropping at most one letter of each gives the same string.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::text::deletions::Deletions;
@@ -140,6 +140,14 @@ pub fn beginning(key: &str) -> Vec<NamedPlace> {
         Some(found) => found.clone(),
         None => most_populous(&INDEX.names, key),
     }
+}
+
+/// Returns all places whose name begins with the key and is longer, and the communes that such places belong to.
+pub fn begun(key: &str) -> HashSet<u32, foldhash::fast::FixedState> {
+    let parent = |place: u32| Places::get().place(place).and_then(|place| place.parent);
+    let names = names_from(&INDEX.names, key).iter();
+    let found = names.flat_map(|(_, place)| [Some(*place), parent(*place)]);
+    found.flatten().collect()
 }
 
 /// Returns the places whose name begins with the words of a key, such as Digne-les-Bains for `Digne`; none if too many

@@ -106,13 +106,17 @@ impl<'q> StreetQuery<'q> {
         distinctive.map(|one| one.at)
     }
 
-    /// Returns the number of words that are neither articles nor, after the town's name, names of a part of the town.
+    /// Returns the number of words that are neither articles nor, after the town's name, names of a part of the town or
+    /// of its department, region or country.
     pub fn substantive_count(&self, reading: &Reading) -> usize {
         let behind = (u64::BITS - reading.used.leading_zeros()) as usize;
         let is_weighty = |one: &&DescribingWord| {
             let text = self.text(one);
             let is_behind = reading.used != 0 && one.at >= behind;
-            !(lexicon::is_article(text) || is_behind && lexicon::is_part_of_town(text))
+            let is_trailing = self.query.trailing & bit(one.at) != 0;
+            !(is_trailing
+                || lexicon::is_article(text)
+                || is_behind && lexicon::is_part_of_town(text))
         };
         self.words.iter().filter(is_weighty).count()
     }
@@ -120,7 +124,9 @@ impl<'q> StreetQuery<'q> {
     /// Returns whether the words only name the centre of the town: `le bourg`, `centre ville`.
     pub fn names_centre(&self) -> bool {
         let is_part = |text: &str| lexicon::is_article(text) || lexicon::is_part_of_town(text);
-        let mut texts = self.words.iter().map(|one| self.text(one));
+        let words = self.words.iter();
+        let words = words.filter(|one| self.query.trailing & bit(one.at) == 0);
+        let mut texts = words.map(|one| self.text(one));
         texts.clone().all(is_part) && texts.any(lexicon::is_centre)
     }
 

@@ -90,23 +90,21 @@ impl Geocoder {
         } else {
             &[Misspelled::Unknown, Misspelled::Any]
         };
+        let allowed = narrowing.places.as_ref();
+        let is_allowed = |place: u32| allowed.is_none_or(|allowed| is_within(place, allowed));
         // Streets of equal names in a department fit equally well, and the second pass meets those of the first again.
         let mut fits: HashMap<(usize, &[u32]), Option<Fit>, FixedState> = HashMap::default();
         let mut seen: HashSet<(usize, u32), FixedState> = HashSet::default();
         for misspelled in passes.iter().copied() {
-            let found =
-                self.streets_with_rarest(&described, likenesses, request, required, misspelled);
+            let found = self.streets_with_rarest(
+                &described, likenesses, request, required, misspelled, is_allowed,
+            );
             let mut best = 0.0_f32;
             for (number, street) in found {
-                let segment = &self.segments[number];
-                let is_allowed = narrowing.places.as_ref().is_none_or(|allowed| {
-                    let place = self.place_of(number, street);
-                    place.is_some_and(|place| is_within(place, allowed))
-                });
-                if !is_allowed || !seen.insert((number, street)) {
+                if !seen.insert((number, street)) {
                     continue;
                 }
-                let view = segment.words_view();
+                let view = self.segments[number].words_view();
                 let fit = fits
                     .entry((number, view.of_street(street)))
                     .or_insert_with(|| described.fit(likenesses, &view, number, street, 0.0));
@@ -137,7 +135,12 @@ impl Geocoder {
     /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
     /// Mairie. Of those streets, keeps the nearest to the requested position; without a position, keeps the streets of
     /// the largest towns.
-    fn keep_first(&self, request: &SearchRequest, candidates: &mut Vec<Candidate>, begin: usize) {
+    pub(super) fn keep_first(
+        &self,
+        request: &SearchRequest,
+        candidates: &mut Vec<Candidate>,
+        begin: usize,
+    ) {
         if candidates.len() - begin <= KEPT_OF_READING {
             return;
         }
@@ -173,18 +176,19 @@ impl Geocoder {
         }
     }
 
-    /// Returns the segments and streets that have the most and the rarest of the distinctive words, at most
-    /// [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets that
-    /// have all of them are returned.
+    /// Returns the segments and streets in allowed places that have the most and the rarest of the distinctive words, at
+    /// most [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets
+    /// that have all of them are returned.
     ///
     /// A word that may be `misspelled` also matches similar words with the same first letter.
-    fn streets_with_rarest(
+    pub(super) fn streets_with_rarest(
         &self,
         described: &StreetQuery<'_>,
         likenesses: &Likenesses,
         request: &SearchRequest,
         required: u64,
         misspelled: Misspelled,
+        is_allowed: impl Fn(u32) -> bool,
     ) -> Vec<(usize, u32)> {
         let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
         let mut tokens: Vec<usize> = described.distinctive().filter(is_long).collect();
@@ -252,6 +256,9 @@ impl Geocoder {
                     if !is_met || lists[..at].iter().any(|one| has(&one)) {
                         continue;
                     }
+                    if !self.place_of(segment, *street).is_some_and(&is_allowed) {
+                        continue;
+                    }
                     let rarity = lists[at..]
                         .iter()
                         .filter(has)
@@ -279,7 +286,7 @@ impl Geocoder {
 
 /// The words of a query that may be misspelled.
 #[derive(Clone, Copy)]
-enum Misspelled {
+pub(super) enum Misspelled {
     None,
     /// Those that no segment has.
     Unknown,
@@ -301,7 +308,7 @@ impl WordLists {
 }
 
 /// Returns the evidence for a street outside the places that the query names, given the evidence for these places.
-fn evidence_elsewhere(evidence: f32) -> f32 {
+pub(super) fn evidence_elsewhere(evidence: f32) -> f32 {
     (0.55 - 0.75 * evidence).max(0.0)
 }
 

@@ -12,6 +12,7 @@ pub mod likenesses;
 mod number;
 pub mod query;
 mod rank;
+mod typed_town;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,6 +38,9 @@ const KEPT_BEYOND: usize = 8;
 const NUMBER_CHANGE: f32 = 0.08;
 /// If no candidate scores at least this, words are also looked up over all of France.
 const ELSEWHERE_BELOW: f32 = 0.72;
+/// If the end of a query may begin the name of a town and no candidate scores at least this, the street is looked up in
+/// all towns that begin so.
+const BEGUN_BELOW: f32 = 0.85;
 /// Minimum score of a place whose name the query has, such as a hamlet called `Le Bourg`.
 const CALLED_SO: f32 = 0.8;
 /// Factor for the evidence for a former commune if the base does not give the former commune of an area.
@@ -114,6 +118,8 @@ pub(crate) struct Candidate {
     pub is_elsewhere: bool,
     /// For a commune, words of the query that do not name it.
     pub words_left: usize,
+    /// Whether the query asks for the centre of this commune, which the base does not have: `le bourg`.
+    pub is_centre: bool,
     /// Streets of the same score over all of France, including those that are not kept; 0 where not counted.
     pub namesakes: u32,
     pub score: f32,
@@ -249,10 +255,17 @@ impl Geocoder {
                 .map(|one: &Candidate| one.score)
                 .fold(best, f32::max);
         }
-        if best < ELSEWHERE_BELOW || query.is_place_doubtful() {
-            if extent == Extent::NamedPlaces {
-                return None;
-            }
+        let is_missing = best < ELSEWHERE_BELOW || query.is_place_doubtful();
+        let is_begun = best < BEGUN_BELOW && query.readings.iter().any(|one| one.is_prefix);
+        if (is_missing || is_begun) && extent == Extent::NamedPlaces {
+            return None;
+        }
+        if is_begun {
+            self.read_begun_towns(
+                &query, &narrowing, request, &mut likenesses, &mut candidates,
+            );
+        }
+        if is_missing {
             self.read_elsewhere(
                 &query, &narrowing, request, &mut likenesses, &mut candidates,
             );
@@ -412,7 +425,8 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
     }
     let described = StreetQuery::new(query, reading, false);
     let is_street = |one: &Candidate| one.score >= CALLED_SO;
-    let left = if described.names_centre() && !candidates[begin..].iter().any(is_street) {
+    let is_centre = described.names_centre() && !candidates[begin..].iter().any(is_street);
+    let left = if is_centre {
         0
     } else {
         described.substantive_count(reading)
@@ -428,6 +442,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
             postal_code: reading.postal_code,
             is_elsewhere: false,
             words_left: left,
+            is_centre,
             namesakes: 0,
             score: rank::commune_score(evidence),
         });
@@ -445,6 +460,7 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
         postal_code: reading.postal_code,
         is_elsewhere: false,
         words_left: 0,
+        is_centre: false,
         namesakes: 0,
     }
 }

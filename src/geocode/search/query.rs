@@ -6,15 +6,18 @@
 //! readings by how well the streets of those communes fit.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::describing_word::DescribingWord;
 use super::irrelevant;
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
 use crate::text::{lexicon, numerals};
-use toise_geo::departments::for_postal_code as department_of_postal_code;
+use toise_geo::departments::{self, for_postal_code as department_of_postal_code};
 use toise_geo::places::Places;
+use toise_geo::regions::REGIONS;
 
 /// Maximum number of tokens of a query that are read.
 pub const TOKENS_MAX: usize = 63;
@@ -112,7 +115,8 @@ pub struct Query {
     pub(super) words: Vec<DescribingWord>,
     /// Tokens irrelevant to the street: postal codes, CEDEX, floors, boxes; as bits.
     pub noise: u64,
-    /// Tokens after the address that may still belong to it: `France`, as in `rue de France`; as bits.
+    /// Tokens after the address that may still belong to it: `France`, as in `rue de France`, the region and the
+    /// department; as bits.
     pub trailing: u64,
     /// The postal code that the request requires, otherwise the one in the text.
     pub postal_code: Option<String>,
@@ -183,7 +187,7 @@ impl Query {
         };
         query.insee_code = query.find_insee_code(narrowing);
         query.noise |= query.insee_code.map_or(0, |(_, used)| used);
-        query.trailing = trailing(&query.tokens, query.noise);
+        query.trailing = trailing(&query.tokens, query.noise, typed);
         let words = (0..query.tokens.len()).map(|at| DescribingWord::new(&query, at));
         query.words = words.collect();
         query.find_readings(narrowing);
@@ -496,8 +500,7 @@ impl Query {
 
     /// Returns whether these words are the whole name of a place.
     fn is_name(&self, words: Range<usize>) -> bool {
-        let words = self.tokens[words].iter().map(|token| token.text.as_str());
-        !places::named(&places::key(words)).is_empty()
+        !places::named(&key(&self.tokens[words])).is_empty()
     }
 
     fn agreement(&self, named: &NamedPlace, evidence: f32) -> (Agreement, f32) {
@@ -628,11 +631,43 @@ fn expand_roads(text: &str, tokens: &mut [Token], noise: u64) {
     }
 }
 
-/// Returns the bit of the country's name after the address; 0 without one.
-fn trailing(tokens: &[Token], noise: u64) -> u64 {
-    let last = (0..tokens.len()).rev().find(|at| noise & bit(*at) == 0);
-    let country = last.filter(|at| *at > 0 && tokens[*at].text == "france");
-    country.map_or(0, bit)
+/// Keys of the names of departments, regions and the country that no town has.
+static AREAS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let regions = REGIONS.iter().map(|region| region.name);
+    let areas = departments::NAMES.into_iter().chain(regions);
+    let areas = areas.chain(["France", "France métropolitaine"]);
+    let keys = areas.map(|name| key(&fold::tokens(name)));
+    keys.filter(|key| places::named(key).is_empty()).collect()
+});
+
+fn key(tokens: &[Token]) -> String {
+    places::key(tokens.iter().map(|token| token.text.as_str()))
+}
+
+/// Returns the bits of the names after the address that hold no more than its town does: of the department, the region
+/// and the country, each after a comma; the country also without one. `typed` is the token that is still being typed.
+fn trailing(tokens: &[Token], noise: u64, typed: Option<usize>) -> u64 {
+    let mut found = 0;
+    let mut end = tokens.len();
+    while end > 1 {
+        let last = end - 1;
+        if noise & bit(last) != 0 {
+            end = last;
+            continue;
+        }
+        let part = (1..end).rev().find(|at| tokens[*at].after_break);
+        let is_area =
+            |begin: &usize| typed != Some(last) && AREAS.contains(&key(&tokens[*begin..end]));
+        let begin = match part.filter(is_area) {
+            Some(begin) => begin,
+            // In `5 rue de France, France`, the first names the street.
+            None if found == 0 && tokens[last].text == "france" => last,
+            None => break,
+        };
+        found |= bits(begin..end);
+        end = begin;
+    }
+    found
 }
 
 /// Returns whether a street's name probably begins here.

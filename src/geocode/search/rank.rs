@@ -56,6 +56,8 @@ const MATCHES_BEYOND: usize = 8;
 /// Factor for the probability of a town with a similar name, if the query has the exact name of another town, or if the
 /// name is so short that it resembles several.
 const OTHER_TOWN_TRUST: f32 = 0.4;
+/// Factor for the probability of a commune whose centre is asked for: its position may be some kilometres away from it.
+const CENTRE_TRUST: f32 = 0.8;
 /// Distance within which two results count as one spot, metres.
 const SPOT_M: f64 = 30.0;
 /// Maximum difference in score of results that count as equally good: a little more than importance can add.
@@ -474,12 +476,16 @@ fn to_match(geocoder: &Geocoder, query: &Query, one: &Ranked<'_>, margin: f32) -
     }
 }
 
-/// Returns the factor for the probability of a candidate: less than 1 if the query names another town exactly, or may
-/// name several.
+/// Returns the factor for the probability of a candidate: less than 1 if the query names another town exactly, may name
+/// several, or asks for the centre of a commune.
 fn trust(candidate: &Candidate) -> f32 {
     let doubtful = OTHER_TOWN.max(SHORT_EDITED);
     let is_doubtful = candidate.name_quality > 0.0 && candidate.name_quality <= doubtful;
-    if is_doubtful { OTHER_TOWN_TRUST } else { 1.0 }
+    match () {
+        () if is_doubtful => OTHER_TOWN_TRUST,
+        () if candidate.is_centre => CENTRE_TRUST,
+        () => 1.0,
+    }
 }
 
 fn matched(geocoder: &Geocoder, query: &Query, candidate: &Candidate, place: u32) -> Matched {

@@ -296,6 +296,8 @@ mod tests {
     fn words_are_alike_as_people_write_them() {
         assert_eq!(likeness("gambetta", "gambetta"), 1.0);
         assert_eq!(likeness("av", "avenue"), ABBREVIATION);
+        assert_eq!(likeness("psg", "passage"), ABBREVIATION);
+        assert_eq!(likeness("moulin", "mln"), ABBREVIATION);
         assert_eq!(likeness("general", "gal"), ABBREVIATION);
         assert_eq!(likeness("8", "huit"), NUMERAL);
         assert_eq!(likeness("j", "jean"), INITIAL);

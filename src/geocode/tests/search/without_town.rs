@@ -113,6 +113,20 @@ fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
 }
 
 #[test]
+fn a_street_is_found_while_its_town_is_begun_as_thousands_are() {
+    let rows = [
+        in_mende("0010", "Voie Romaine", Some(1), ""),
+        in_commune("48140", "Saint-Chély-d'Apcher", "Voie Romaine", 1, 44.8),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for text in ["1 voie romaine sai", "1 voie romaine saint"] {
+        let found = search(&geocoder, text, true);
+        let first = found.first().map(|one| label(&geocoder, one));
+        assert_eq!(first.as_deref(), Some("1 Voie Romaine, 48140"), "{text}");
+    }
+}
+
+#[test]
 fn a_street_named_with_its_town_is_not_looked_for_elsewhere() {
     let rows = [
         in_commune("48092", "Marvejols", "Rue de Mende", 12, 44.5),
