@@ -43,6 +43,9 @@ pub const COMPARABLES_MAX: usize = 5;
 /// Column that identifies a row; rows are numbered if it is absent.
 const ID: &str = "id";
 
+/// Reason for which the zeros of unknown values are reported.
+const ZERO: &str = "0 stands for an unknown value";
+
 /// Options of a bulk estimate.
 #[derive(Clone, Debug)]
 pub struct BulkEstimateOptions {
@@ -285,6 +288,10 @@ impl EstimateRun {
                         .left_out
                         .add(WITHOUT_ENERGY_CLASS, line, field.column, cell);
                 }
+                if self.is_unknown_zero(rows, row, field, cell) {
+                    let line = rows.block.line(row);
+                    counts.left_out.add(ZERO, line, field.column, cell);
+                }
             }
             let (answer, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
             match &answer {
@@ -362,7 +369,13 @@ impl EstimateRun {
             Some(Err((reason, best))) => return (Err(RowFault::Other(reason)), best),
         };
         let cells = self.columns.fields.iter();
-        let cells = cells.map(|(column, field)| (*field, rows.block.cell(row, *column)));
+        let cells = cells.map(|(column, field)| {
+            let cell = rows.block.cell(row, *column);
+            // The position of a row that was located by its address is 0, 0, if it has one.
+            let is_replaced = address.is_some() && POSITION_COLUMNS.contains(&field.column);
+            let is_unknown = is_replaced || self.is_unknown_zero(rows, row, field, cell);
+            (*field, if is_unknown { "" } else { cell })
+        });
         let position = address.as_ref().map(Resolved::position);
         let home = parse_cells(cells, position, self.today);
         let estimate = home.and_then(|home| {
@@ -373,7 +386,23 @@ impl EstimateRun {
         (estimate, address)
     }
 
-    /// Locates the address of a row; returns `None` if the row has a position or no address.
+    /// Returns whether a cell is the 0 that programs of agencies write for an unknown value: a year, or the storeys of a
+    /// building whose home has a higher one.
+    fn is_unknown_zero(&self, rows: &InputRows, row: usize, field: &HomeField, cell: &str) -> bool {
+        let is_above_ground = || {
+            let mut fields = self.columns.fields.iter();
+            let floor = fields.find(|(_, field)| field.column == "floor");
+            floor.is_some_and(|(column, _)| is_given(rows.block.cell(row, *column)))
+        };
+        is_zero(cell)
+            && match field.column {
+                "construction_year" => true,
+                "total_floor" => is_above_ground(),
+                _ => false,
+            }
+    }
+
+    /// Locates the address of a row; returns `None` if the row has a position, other than 0, 0, or no address.
     fn locate<'b>(
         &self,
         rows: &InputRows,
@@ -385,8 +414,7 @@ impl EstimateRun {
     ) -> Option<Result<Resolved, (String, Option<Resolved>)>> {
         let address = given?.of_row(row);
         let has_position = self.columns.fields.iter().any(|(column, field)| {
-            POSITION_COLUMNS.contains(&field.column)
-                && !rows.block.cell(row, *column).trim().is_empty()
+            POSITION_COLUMNS.contains(&field.column) && is_given(rows.block.cell(row, *column))
         });
         if has_position || address.is_empty() {
             return None;
@@ -396,6 +424,17 @@ impl EstimateRun {
             Err(reason) => Err((format!("{ADDRESS_FAULT}{reason}"), reason.best().cloned())),
         })
     }
+}
+
+/// Returns whether a cell has a value other than 0.
+fn is_given(cell: &str) -> bool {
+    !cell.trim().is_empty() && !is_zero(cell)
+}
+
+/// Returns whether a cell is 0, with or without decimals.
+fn is_zero(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.starts_with('0') && cell.bytes().all(|byte| matches!(byte, b'0' | b'.' | b','))
 }
 
 /// Checks that the portfolio has the columns that every home needs; an address can replace the position.

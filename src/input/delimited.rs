@@ -194,6 +194,7 @@ fn separator_line(start: &[u8]) -> Option<(u8, usize)> {
 
 /// Returns the delimiter of a text and the bytes above its header, which are 0 unless its first lines are titles.
 fn header(text: &[u8], delimiter: Option<u8>) -> (u8, usize) {
+    let delimiter = delimiter.or_else(|| has_names_between_blanks(text).then_some(b' '));
     let detected = delimiter.unwrap_or_else(|| detect_delimiter(text));
     if let Some(title) = title_bytes(text, detected) {
         return (detected, title);
@@ -208,6 +209,18 @@ fn header(text: &[u8], delimiter: Option<u8>) -> (u8, usize) {
         }
     }
     (detected, 0)
+}
+
+/// Returns whether the first line has names in quotation marks with a blank between them, as R writes them by default.
+fn has_names_between_blanks(text: &[u8]) -> bool {
+    let mut lines = text.split(|byte| matches!(byte, b'\r' | b'\n'));
+    let first = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    let inner = first
+        .strip_prefix(b"\"")
+        .and_then(|line| line.strip_suffix(b"\""));
+    let inner = String::from_utf8_lossy(inner.unwrap_or_default());
+    let mut names = inner.split("\" \"");
+    inner.contains("\" \"") && names.all(|name| !name.contains('"'))
 }
 
 fn splits_second_record(text: &[u8], delimiter: u8) -> bool {
@@ -366,6 +379,19 @@ mod tests {
             let (rows, form) = rows(text.as_bytes(), given, 64);
             assert_eq!(rows.unwrap()[0].1, cells, "{text}");
             assert_eq!(form.found().delimiter, Some(delimiter));
+        }
+    }
+
+    #[test]
+    fn a_table_of_r_is_separated_by_blanks() {
+        let text =
+            b"\"rue\" \"prix\"\n\"1\" \"12 avenue Foch\" 210000\n\"2\" \"3 rue Basse\" 245000\n";
+        let (found, form) = rows(text, None, 64);
+        assert_eq!(found.unwrap()[0].1, ["1", "12 avenue Foch", "210000"]);
+        assert_eq!(form.found().delimiter, Some(' '));
+        assert_eq!(form.found().notes, [ROW_NUMBERS]);
+        for text in ["\"a b\";\"c d\"\n1;2\n", "\"a b\"\n1\n", "a b\n1 2\n"] {
+            assert!(!has_names_between_blanks(text.as_bytes()), "{text}");
         }
     }
 

@@ -23,6 +23,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes of Mac Roman that are common French letters, and that stand in Windows-1252 for characters that no French text
 /// has: à â é è ê ç ù É.
 const MAC_LETTERS: [u8; 8] = [0x88, 0x89, 0x8e, 0x8f, 0x90, 0x8d, 0x9d, 0x83];
+/// The euro sign of Mac Roman, which in Windows-1252 is a capital that follows no digit or blank.
+const MAC_EURO: u8 = 0xdb;
 /// Bytes of Windows-1252 that are common French letters, and that stand in Mac Roman for capitals with rare accents and
 /// for signs.
 const WINDOWS_LETTERS: [u8; 14] = [
@@ -72,7 +74,10 @@ pub fn by_name(name: &str) -> Option<&'static Encoding> {
 /// 8859-15 or Mac Roman.
 pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     let count = |letters: &[u8]| text.iter().filter(|byte| letters.contains(byte)).count();
-    if count(&MAC_LETTERS) > count(&WINDOWS_LETTERS) {
+    let is_amount = |before: u8| before.is_ascii_digit() || matches!(before, b' ' | 0xca);
+    let pairs = text.windows(2);
+    let euros = pairs.filter(|pair| pair[1] == MAC_EURO && is_amount(pair[0]));
+    if count(&MAC_LETTERS) + euros.count() > count(&WINDOWS_LETTERS) {
         MACINTOSH
     } else if has_latin_9_sign(text) && count(&WINDOWS_SIGNS) == 0 {
         ISO_8859_15
@@ -354,6 +359,15 @@ mod tests {
         let (text, form) = read(b"1;3 rue de l\xd5\x8eglise\r2;Saint-\x83tienne\r");
         assert_eq!(text, "1;3 rue de l’église\r2;Saint-Étienne\r");
         assert_eq!(form.found().encoding.as_deref(), Some("macintosh"));
+    }
+
+    #[test]
+    fn the_euro_sign_of_mac_roman_is_one() {
+        assert_eq!(
+            encoding(b"prix\r210 000 \xdb\r245 000\xca\xdb\r"),
+            "macintosh"
+        );
+        assert_eq!(encoding(b"prix;ville\n1 \xdb;S\xe8te\n"), "windows-1252");
     }
 
     #[test]

@@ -76,6 +76,7 @@ impl std::fmt::Display for FileForm {
         parts.extend(self.encoding.clone());
         parts.extend(self.delimiter.map(|delimiter| match delimiter {
             '\t' => "cells separated by tabs".to_owned(),
+            ' ' => "cells separated by blanks".to_owned(),
             other => format!("cells separated by {other}"),
         }));
         parts.extend(

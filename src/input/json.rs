@@ -150,7 +150,7 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
 }
 
 /// Returns whether a text begins as a JSON object with rows does: its first line opens something, and is no whole
-/// object, or it has only one line, with a list that services name so ([`ROW_LISTS`]).
+/// object, or it has only one line, with a list named `results`, `features`, `data` or the like.
 pub fn is_document(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let (line, rest) = start.split_at(memchr::memchr(b'\n', start).unwrap_or(start.len()));

@@ -142,6 +142,9 @@ pub fn open_within<'r>(
                     },
                 };
                 let is_feed = poliris::is_feed(start);
+                if is_feed && !poliris::is_in_order(start) {
+                    return Err(Error::Refused(poliris::OTHER_ORDER.into()));
+                }
                 let mut reader = buffered(Utf8Reader::new(reader, encoding, form.clone()));
                 if is_feed {
                     form.add_container("poliris");

@@ -17,6 +17,15 @@ use crate::form::SharedForm;
 const SEPARATOR: &str = "!#";
 /// Separators before the description, which is cell 21. Every advert has further cells after it.
 const SEPARATORS_BEFORE_TEXT: usize = 20;
+/// Index of the cell of the postal code.
+const POSTAL_CODE_AT: usize = 4;
+/// Maximum bytes of a postal code, which may be of another country.
+const POSTAL_CODE_BYTES_MAX: usize = 12;
+/// Bytes at the beginning of a feed that hold its first cells.
+const FIRST_CELLS_BYTES: usize = 4 << 10;
+/// Why a file with the separators of a feed is not read.
+pub(crate) const OTHER_ORDER: &str = "its cells are separated by !# as in a Poliris feed, but the fifth is no postal \
+    code: send the file Annonces.csv of the feed";
 /// Cells of an advert in the version of the format that is known here.
 const CELLS: usize = 334;
 /// Maximum cells of an advert. More are several adverts whose ends were not recognised.
@@ -55,6 +64,14 @@ pub(crate) fn is_feed(start: &[u8]) -> bool {
     let is_markup = start.first().is_none_or(|first| b"<{[".contains(first));
     let line = start.split(|byte| matches!(byte, b'\n' | b'\r')).next();
     !is_markup && line.is_some_and(|line| separators_in(line) >= SEPARATORS_BEFORE_TEXT)
+}
+
+/// Returns whether the first advert of a feed has a postal code, or nothing, in its place. Some programs separate the
+/// cells of other files alike.
+pub(crate) fn is_in_order(start: &[u8]) -> bool {
+    let start = String::from_utf8_lossy(&start[..start.len().min(FIRST_CELLS_BYTES)]);
+    let code = start.split(SEPARATOR).nth(POSTAL_CODE_AT);
+    code.is_none_or(|code| code.trim().trim_matches('"').trim().len() <= POSTAL_CODE_BYTES_MAX)
 }
 
 fn separators_in(line: &[u8]) -> usize {
@@ -503,6 +520,15 @@ mod tests {
     fn other_texts_are_no_feed() {
         assert!(!is_feed(b"\"a\";\"b\"\n"));
         assert!(!is_feed(b"a!#b!#c\n"));
+        for (cell, is_postal_code) in [
+            ("84220", true),
+            ("", true),
+            ("MC 98000", true),
+            ("https://a.example/1.jpg", false),
+        ] {
+            let feed = line(&[(1, "A"), (2, "VE951"), (5, cell)], 180);
+            assert_eq!(is_in_order(feed.as_bytes()), is_postal_code, "{cell}");
+        }
         assert!(!is_feed(b""));
         let separators = SEPARATOR.repeat(40);
         assert!(!is_feed(format!("<a>{separators}</a>").as_bytes()));

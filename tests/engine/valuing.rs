@@ -218,6 +218,25 @@ fn into_parquet(ndjson: &Path, parquet: &Path) {
 }
 
 #[test]
+fn the_zeros_of_unknown_values_are_left_out() {
+    let (folder, files) = (trained(), tempfile::tempdir().unwrap());
+    let (data, files) = (folder.path(), files.path());
+    let model = Model::open(&data.join(store::FOLDER)).unwrap();
+    let valuer = Valuer::new(std::sync::Arc::new(model), Adjustments::On);
+    let input = files.join("homes.csv");
+    let text = "id;longitude;latitude;type;surface_m2;floor;total_floor;construction_year\n\
+        a;2.38;48.86;flat;50;3;0;0\nb;2.38;48.86;flat;50;3;;\nc;2.38;48.86;flat;50;0;0;1950\n";
+    std::fs::write(&input, text).unwrap();
+    let output = files.join("valued.ndjson");
+    let report = estimate(&valuer, &input, &output, "2026-11-21");
+    assert_eq!((report.valued, report.errors), (3, 0));
+    let found = values(&output);
+    assert_eq!(found[0], found[1]);
+    let left_out = &report.files[0].reading.left_out.0["0 stands for an unknown value"];
+    assert_eq!(left_out.count, 2);
+}
+
+#[test]
 fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
     let (folder, files) = (trained(), tempfile::tempdir().unwrap());
     let (data, files) = (folder.path(), files.path());

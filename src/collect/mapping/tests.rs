@@ -288,6 +288,22 @@ fn every_shipped_mapping_is_in_the_executable_and_reads_its_shape() {
 }
 
 #[test]
+fn the_transactions_of_agencies_are_read() {
+    let mappings = shipped();
+    let mapping = mappings.get("poliris").unwrap();
+    for (text, offer) in [
+        ("Location saisonnière", "OFFER_HOLIDAYS"),
+        ("location meublée", "OFFER_RENT"),
+        ("Cession de fonds", "OFFER_BUSINESS_TAKE_OVER"),
+        ("Vente de prestige", "OFFER_BUY"),
+    ] {
+        let row = json!({"identifiant_agence": "A", "reference": "1", "type_annonce": text});
+        let found = mapping.convert(row, &Portals::default()).unwrap();
+        assert_eq!(found.advert["offer"]["type"], offer, "{text}");
+    }
+}
+
+#[test]
 fn a_url_without_one_of_its_columns_says_which() {
     let mappings = shipped();
     let row = json!({"identifiant_agence": "", "reference": "A2", "type_annonce": "Vente"});

@@ -219,6 +219,12 @@ impl PortfolioPlan {
         slots.any(|slot| !matches!(slot, BodySlot::Target(_) | BodySlot::Size))
     }
 
+    /// Returns whether a row has a part of an address.
+    fn has_address(&self, block: &Block, row: usize) -> bool {
+        let addresses = self.addresses;
+        addresses.is_some_and(|columns| columns.have_value(block, row))
+    }
+
     /// Prepares the addresses of a block; `None` if rows give none.
     pub(super) fn addresses<'b>(&self, block: &'b Block) -> Option<BlockAddresses<'b>> {
         Some(self.addresses?.of_block(block))
@@ -315,11 +321,13 @@ impl PortfolioPlan {
             }
         }
         if let Some(Value::Object(place)) = filters.get_mut("location") {
-            if POSITION.iter().any(|part| place.contains_key(*part)) {
+            let is_given = POSITION.iter().any(|part| place.contains_key(*part));
+            if is_given && !(is_unknown(place) && self.has_address(block, row)) {
                 let distance = place.entry(DISTANCE);
                 distance.or_insert_with(|| DEFAULT_DISTANCE.into());
             } else {
-                // A radius that was set for all rows means nothing for a row without a position.
+                // A radius that was set for all rows means nothing for a row without a position. Programs of agencies
+                // write 0, 0 for an unknown one.
                 filters.remove("location");
             }
         }
@@ -331,6 +339,12 @@ impl PortfolioPlan {
         }
         Value::Object(body)
     }
+}
+
+/// Returns whether a position is 0, 0.
+fn is_unknown(place: &Map<String, Value>) -> bool {
+    let mut parts = POSITION.iter().map(|part| place.get(*part));
+    parts.all(|part| part.and_then(Value::as_f64) == Some(0.0))
 }
 
 /// Returns the allowed value that a cell means: the value itself in any case and with or without accents, or otherwise
@@ -460,6 +474,22 @@ mod tests {
             let filters = plan.body(&block, 1)["filters"].clone();
             assert_eq!(filters, serde_json::json!({}), "{names:?}");
         }
+    }
+
+    #[test]
+    fn the_position_0_0_gives_way_to_an_address() {
+        let (plan, mut block) = planned(Dataset::Dvf, &["lat", "lon", "ville"]);
+        for cells in [
+            ["0.000", "0", "Mende"],
+            ["0.000", "0", ""],
+            ["44.5", "0", "Mende"],
+        ] {
+            block.start_row(1);
+            cells.iter().for_each(|cell| block.push_cell(cell));
+        }
+        let has_position =
+            [0, 1, 2].map(|row| !plan.body(&block, row)["filters"]["location"].is_null());
+        assert_eq!(has_position, [false, true, true]);
     }
 
     #[test]

@@ -80,6 +80,17 @@ impl AddressColumns {
             .any(Option::is_some)
     }
 
+    /// Returns whether a row has a cell with a street, a whole address or a town.
+    pub fn have_value(&self, block: &Block, row: usize) -> bool {
+        let [.., street] = self.parts;
+        let columns = [
+            self.address, street, self.postal_code, self.city, self.insee_code,
+        ];
+        columns
+            .iter()
+            .any(|column| !cell(block, row, *column).is_empty())
+    }
+
     /// Prepares the addresses of a block. Joins the parts of each row if there are such columns.
     pub fn of_block(self, block: &Block) -> BlockAddresses<'_> {
         let rows = |is_needed: bool| 0..if is_needed { block.len() } else { 0 };

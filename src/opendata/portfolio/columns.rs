@@ -19,7 +19,7 @@ pub struct PortfolioColumns {
     key_columns: Vec<usize>,
     /// Input columns that are read, in their order, with their fields.
     pub used: Vec<ColumnUse>,
-    /// Input columns that are ignored.
+    /// Input columns that are ignored; without those that have no name.
     pub ignored: Vec<String>,
 }
 
@@ -296,6 +296,7 @@ impl PortfolioColumns {
             ignored: unnamed
                 .into_iter()
                 .map(|index| columns[index].clone())
+                .filter(|name| !name.is_empty())
                 .collect(),
         })
     }
@@ -380,6 +381,7 @@ mod tests {
                 "Surface habitable",
                 "Type",
                 "Notes",
+                "",
             ],
         )
         .unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::row::{Row, RowPath};
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
 use super::energy_classes::{CLIMATE_CLASS, ENERGY_CLASS, SCORES, class_numbers, has_scores};
-use super::profile::ColumnProfile;
+use super::profile::{ColumnProfile, SAMPLES};
 use super::units::{NamedUnit, is_yearly_rent, means_without_unit, named_unit};
 use toise_contract::columns::{CITY, IDENTIFIER, OFFER, PLACE, POSTAL_CODE, REFERENCE, folded};
 use toise_contract::listings::advert_field::AdvertField;
@@ -470,8 +470,16 @@ impl Sampled<'_> {
     fn class(&self) -> Vec<Draft> {
         let kinds = self.kinds();
         let mut drafts = self.by_words("type", CLASSES, &[kinds, "title", "url", "description"]);
+        let mut cells = self.of(kinds);
+        if cells.is_empty()
+            && let Some(column) = self.classes_of_unknown_name()
+        {
+            let draft = Draft::new(CLASS).from(&[&column.path]).with("as", "words");
+            let draft = draft.with_line(CLASSES).because("Its values name classes.");
+            drafts.insert(0, draft.tried(self.rows, self.rows.len(), 1.0));
+            cells.push(column);
+        }
         let covered = covered(&drafts, self.rows);
-        let cells = self.of(kinds);
         let titles = self.of(TITLE);
         let is_of = |draft: &Draft, columns: &[&ColumnProfile]| {
             let mut columns = columns.iter();
@@ -502,6 +510,17 @@ impl Sampled<'_> {
             drafts.push(other.tried(self.rows, 0, 1.0));
         }
         drafts
+    }
+
+    /// Returns a column whose name says nothing and whose few values all name a class: `Appartement ou maison`.
+    fn classes_of_unknown_name(&self) -> Option<&ColumnProfile> {
+        let mut columns = self.columns.iter();
+        columns.find(|column| {
+            let is_unknown = column.meaning.is_none() && !column.is_item && !column.is_files;
+            let names_all = classes_named(column) == column.samples.len();
+            let is_filled = 2 * column.filled > self.rows.len() && column.distinct <= SAMPLES;
+            is_unknown && column.is_nameable && is_filled && names_all
+        })
     }
 
     /// Returns the meaning of the column of classes. A column `Nature` usually holds the offer. It holds the class if
