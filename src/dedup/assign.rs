@@ -203,15 +203,15 @@ pub fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) 
     let mut found = contradictions(new, member);
     match (found.next(), found.next()) {
         (None, _) => true,
-        (Some(found), None) => comparison.is_identified() || is_excused(found, comparison),
+        (Some(only), None) => comparison.is_identified() || is_excused(only, comparison),
         (Some(_), Some(_)) => false,
     }
 }
 
 /// Returns whether a single contradiction is more likely a mistake than a second home, by evidence that does not identify
 /// the home in every case.
-fn is_excused(found: Contradiction, comparison: &Comparison) -> bool {
-    match found {
+fn is_excused(only: Contradiction, comparison: &Comparison) -> bool {
+    match only {
         Contradiction::Commune | Contradiction::Price => {
             comparison.shares_pictures() || comparison.is_one_text
         }

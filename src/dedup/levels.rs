@@ -151,15 +151,20 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // One side is rounded or truncated, to whole square metres or to tenths.
-    let is_rounded_to = |step: u32| {
-        let is_round = first.is_multiple_of(step) || second.is_multiple_of(step);
-        is_round && first.abs_diff(second) < step
-    };
-    if is_rounded_to(100) || is_rounded_to(10) {
+    // To whole square metres or to tenths.
+    let is_either_rounded =
+        |step: u32| is_rounded(first, second, step) || is_rounded(second, first, step);
+    if is_either_rounded(100) || is_either_rounded(10) {
         return Some(SURFACE_ROUNDED);
     }
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
+}
+
+/// Returns whether a surface is another one, rounded or truncated to a step. One that is rounded up from below the middle
+/// was rather measured differently.
+fn is_rounded(rounded: u32, exact: u32, step: u32) -> bool {
+    let is_truncated = rounded <= exact && exact - rounded < step;
+    rounded.is_multiple_of(step) && (is_truncated || rounded.abs_diff(exact) <= step / 2)
 }
 
 /// Plots that are a multiple of this are rounded, square metres.
@@ -386,12 +391,8 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let level = OTHER_TEXT - band(first.containment(second), &LIMITS);
     let are_long_and_together =
         first.is_long() && second.is_long() && portal(one, other) == Some(ONLINE_TOGETHER);
-    let is_one_seller = match seller(one, other) {
-        Some(ONE_AGENCY | ONE_PERSON) => true,
-        Some(_) => false,
-        // Several agencies often sell one home, but rarely let one.
-        None => one.offer == EnumPropertyOfferType::Rent,
-    };
+    let is_one_seller = matches!(seller(one, other), Some(ONE_AGENCY | ONE_PERSON))
+        || are_rentals_of_one_seller(one, other);
     Some(
         if level == OTHER_TEXT && are_long_and_together && is_one_seller {
             OTHER_LONG_TEXT
@@ -399,6 +400,14 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
             level
         },
     )
+}
+
+/// Returns whether two rentals that one portal shows at the same time count as those of one seller, because neither
+/// names its seller: several agencies often sell one home, but rarely let one.
+pub(super) fn are_rentals_of_one_seller(one: &Fingerprint, other: &Fingerprint) -> bool {
+    seller(one, other).is_none()
+        && one.offer == EnumPropertyOfferType::Rent
+        && portal(one, other) == Some(ONLINE_TOGETHER)
 }
 
 /// Level of [`titles`]: the same long title, and no description on either side.

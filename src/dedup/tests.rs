@@ -445,7 +445,8 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
         titled(3, "Studio BEL-MOD Bugey"),
         titled(4, "Studio BEL-MOD Montdor"),
     ];
-    for figure in [220, 185, 96] {
+    (one.price_eur, other.price_eur) = (Some(853), Some(853));
+    for figure in [96, 185, 220] {
         one.figures.push(figure);
         other.figures.push(figure);
     }
@@ -513,6 +514,18 @@ fn two_long_texts_of_one_seller_that_a_portal_shows_together_are_of_two_homes() 
         assert!(text(offer, vauban.clone(), vauban.clone()) < -1.0);
         assert!(text(offer, vauban.clone(), canal.clone()) > 0.0);
     }
+    // One seller also writes similar texts for two homes.
+    let similar = |offer: &str| {
+        let one = shown(offer, 1, mezzanine, Value::Null);
+        let mut other = shown(offer, 2, mezzanine, Value::Null);
+        for lane in &mut other.text.as_mut().unwrap().lanes[..12] {
+            *lane ^= 1;
+        }
+        let text = evidence(&compare(&one, &other), ComparedField::Text).unwrap();
+        (text.about(), text.bits)
+    };
+    assert_eq!(similar(rent), ("more than 70 % in common", 0.2));
+    assert_eq!(similar(sale), ("more than 70 % in common", 1.3));
 }
 
 #[test]
@@ -764,7 +777,7 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
 }
 
 #[test]
-fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
+fn a_surface_that_is_rounded_or_truncated_is_equal_to_the_exact_one() {
     let level = |one: u32, other: u32| {
         let [one, other] = [one, other].map(|surface| thin(163_470, surface, b"75111"));
         compare(&one, &other).level(ComparedField::Surface)
@@ -773,6 +786,9 @@ fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
     assert_eq!(level(6_719, 6_710), Some(2), "truncated");
     assert_eq!(level(6_709, 6_700), Some(2));
     assert_eq!(level(6_709, 6_720), Some(3));
+    assert_eq!(level(6_650, 6_700), Some(2), "rounded up from the middle");
+    assert_eq!(level(6_611, 6_700), Some(3), "rounded up from below it");
+    assert_eq!(level(3_310, 3_400), Some(4));
     assert_eq!(level(6_709, 6_712), Some(3), "neither is rounded");
 }
 

@@ -27,9 +27,9 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"vefa",
 ];
 /// Nouns of titles that a word for new follows in adverts of new homes.
-const NEW_BUILD_NOUNS: [&[u8]; 8] = [
-    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"programme",
-    b"programmes", b"residence",
+const NEW_BUILD_NOUNS: [&[u8]; 10] = [
+    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"piece", b"pieces",
+    b"programme", b"programmes", b"residence",
 ];
 /// Words for new.
 const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
@@ -215,8 +215,8 @@ impl FoldedText {
         Self(kept)
     }
 
-    /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`. `None` if
-    /// it names none or several, or if the flat has several.
+    /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`, `au RDC d'un
+    /// immeuble`. `None` if it names none or several, or if the flat has several.
     pub fn storey(&self) -> Option<i16> {
         let has_several = |word: &[u8]| matches!(word, b"duplex" | b"triplex" | b"souplex");
         if self.words().any(has_several) {
@@ -227,8 +227,18 @@ impl FoldedText {
         let mut storeys = clauses
             .filter_map(storey_in)
             .filter(|storey| *storey <= STOREY_MAX);
-        let first = storeys.next()?;
+        let Some(first) = storeys.next() else {
+            return self.is_on_ground_floor().then_some(0);
+        };
         storeys.all(|storey| storey == first).then_some(first)
+    }
+
+    /// Returns whether the text says that the flat is on the ground floor of something. Shops and cellars are mostly just
+    /// `au rez-de-chaussée`.
+    fn is_on_ground_floor(&self) -> bool {
+        let words: Vec<&[u8]> = self.words().collect();
+        let mut runs = words.windows(3);
+        runs.any(|run| matches!(run, [b"rdc" | b"chaussee", b"d", b"un" | b"une"]))
     }
 
     /// Returns the words, in order.
@@ -285,9 +295,12 @@ impl FoldedText {
     /// separators and a date of completion say so too; in a description they may be about the kitchen.
     pub fn is_title_of_new_build(&self) -> bool {
         let words: Vec<&[u8]> = self.words().collect();
+        // `T3` and `F3` too.
+        let is_type = |word: &[u8]| matches!(word, [b't' | b'f', b'1'..=b'9']);
+        let is_home = |word: &[u8]| NEW_BUILD_NOUNS.contains(&word) || is_type(word);
         let is_named = words
             .windows(2)
-            .any(|pair| NEW_BUILD_NOUNS.contains(&pair[0]) && NEW_WORDS.contains(&pair[1]));
+            .any(|pair| is_home(pair[0]) && NEW_WORDS.contains(&pair[1]));
         let is_year = |word: &[u8]| {
             let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
             matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
@@ -611,6 +624,13 @@ mod tests {
             ("au 4 étage d'un immeuble", Some(4)),
             ("1er étage, chambre de service au second étage", None),
             ("Duplex : séjour ; au premier étage, 2 chambres", None),
+            ("Studio de 19 m² au RDC d'une résidence étudiante", Some(0)),
+            ("au rez-de-chaussée d’un immeuble de 3 étages", Some(0)),
+            ("Commerces au rez-de-chaussée, cave en sous-sol", None),
+            (
+                "Au 2e étage ; commerces au RDC d'un immeuble voisin",
+                Some(2),
+            ),
         ] {
             assert_eq!(storey(text), expected, "{text}");
         }
@@ -642,11 +662,14 @@ mod tests {
             "T3 en VEFA",
             "Logement neuf 3 pièces",
             "T2 de 47 m², livraison 2027",
+            "T4 NEUF AVEC BALCON + PARKINGS",
+            "Bel appartement 2 pièces neuf",
         ] {
             assert!(is_new(title), "{title}");
         }
         for title in [
             "Appartement refait à neuf",
+            "Type 2 refait neuf",
             "Maison rue Neuve, cuisine neuve",
             "Appartement Villeneuve 3 pièces",
             "Studio Paris Pont-Neuf",
