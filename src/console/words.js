@@ -589,7 +589,7 @@ export const WORDS = {
   layerImported: ["Imported", "Importée"],
   imports: ["Reports of imports", "Rapports d’import"],
   importsEmpty: ["No report yet", "Aucun rapport"],
-  importsEmptyText: ["toise import and toise ingest write a report each time. To begin with Paris:", "toise import et toise ingest écrivent un rapport à chaque fois. Pour commencer par Paris :"],
+  importsEmptyText: ["toise import and toise ingest write a report each time.", "toise import et toise ingest écrivent un rapport à chaque fois."],
   jobsEmpty: ["No page has been collected.", "Aucune page n’a été collectée."],
   noModel: ["No model yet", "Aucun modèle"],
   noModelText: ["A model learns from the recorded sales and values homes:", "Un modèle apprend à partir des ventes enregistrées et estime les biens :"],
