@@ -3,6 +3,10 @@
 use crate::Failure;
 use toise_telemetry::descriptors::DESCRIPTORS_MIN;
 
+/// The limit that macOS allows a process whose maximum is said to be unlimited (`OPEN_MAX`).
+#[cfg(unix)]
+const LIMIT_OF_MACOS: u64 = 10_240;
+
 /// Raises the limit on open files to the maximum that the system allows this process.
 ///
 /// # Errors
@@ -11,9 +15,12 @@ use toise_telemetry::descriptors::DESCRIPTORS_MIN;
 pub(crate) fn raise() -> Result<(), Failure> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    // If the system refuses its own maximum (as macOS does), the limit stays.
-    let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
-    refuse_below_minimum(if raised { hard } else { soft })
+    // macOS refuses its own maximum.
+    let wanted = [hard, LIMIT_OF_MACOS.min(hard)].into_iter();
+    let raised = wanted
+        .filter(|limit| soft < *limit)
+        .find(|limit| setrlimit(Resource::RLIMIT_NOFILE, *limit, hard).is_ok());
+    refuse_below_minimum(raised.unwrap_or(soft))
 }
 
 /// Does nothing: there is no such limit here.

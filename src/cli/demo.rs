@@ -39,8 +39,13 @@ const SEED: u64 = 1;
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example: listen on a free port, for use in a script
+The first run fills the data folder with invented sales, diagnostics, addresses and adverts, and trains the estimator.
+Every run prints new keys, requests to try and a link that opens the console once. For real data, in another folder:
+toise start.
 
+Examples: a quick look, then a free port for a script
+
+  toise demo --small --data ./toise-small
   toise demo --listen 127.0.0.1:0 --json")]
 pub struct DemoArgs {
     /// Generate a hundredth of the data, which is fast even in an unoptimised build

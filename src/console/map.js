@@ -16,6 +16,8 @@ applyStyles("vendor/maplibre-gl.css");
 const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
 /** Room around what is brought into view, pixels. */
 const MARGIN = 32;
+/** Room around a pin, and for the controls at the edges. */
+const PIN_MARGINS = { top: 48, right: 56, bottom: 72, left: MARGIN };
 const ZOOM_MAX = 18;
 /** The share of the map's width from which on an area is seen well. */
 const SHARE_MIN = 0.05;
@@ -29,7 +31,7 @@ const PLACES = ["commune-areas", "department-areas"];
 
 const isTiles = (address) => address.includes("{z}");
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
-const fit = (map, bounds, maxZoom = ZOOM_MAX) => map.fitBounds(bounds, { padding: Math.min(MARGIN, map.getContainer().clientWidth / 20), maxZoom, animate: false });
+const fit = (map, bounds, padding = Math.min(MARGIN, map.getContainer().clientWidth / 20), maxZoom = ZOOM_MAX) => map.fitBounds(bounds, { padding, maxZoom, animate: false });
 
 /** A map in an element, once the outlines are known; a base map by style has the data alone over it. */
 async function makeMap(container, view, inset) {
@@ -270,7 +272,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     for (const at of points) around.extend(at);
     const bring = () => {
       lead(() => made.resize());
-      if (isFitted && !around.isEmpty()) fit(made, around, 15);
+      if (isFitted && !around.isEmpty()) fit(made, around, PIN_MARGINS, 15);
     };
     // Another colour of the same points moves nothing.
     const where = JSON.stringify(points);

@@ -425,7 +425,8 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
         page.get_by_role("region", name="Nord").get_by_role("button", name="Save the rows as CSV").click()
     assert download.value.suggested_filename == "toise-market-59.csv"
     quarters = rows_of(download.value)
-    assert len(quarters) > 4 and all(re.fullmatch(r"\d{4}-Q[1-4]", row["period"]) for row in quarters), quarters[:2]
+    assert len(quarters) > 4, quarters
+    assert all(re.fullmatch(r"\d{4}-Q[1-4]", row["period"]) for row in quarters), quarters[:2]
     page.goto(address + "/console/#/map?f.property_type=Maison")
     # All rows that pass the filters are a file, page by page.
     expect(page.get_by_role("button", name="Type: House")).to_be_visible()
@@ -483,6 +484,10 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the rows as CSV").click()
     assert pathlib.Path(download.value.path()).read_text(encoding="utf-8").startswith("id,date,price,surface,")
+    # No control covers its pin on the map.
+    pin = page.locator(".maplibregl-marker").bounding_box()
+    control = page.get_by_role("button", name="Zoom in").bounding_box()
+    assert pin["x"] + pin["width"] < control["x"], (pin, control)
     # Its report is a file. The demo has no homes to rent, so it has no rent, and says what is missing.
     with page.expect_download() as download:
         value.get_by_role("button", name="Report as PDF").click()

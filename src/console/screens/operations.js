@@ -123,7 +123,7 @@ function Reports() {
   const rejected = (report) => Object.values(report.rejected ?? {}).reduce((sum, tally) => sum + (tally.count ?? 0), 0);
   const rows = asked.value?.entries ?? [];
   return html`<section class="card"><h2>${word("imports")}</h2><${Waiting} of=${asked} />
-    ${asked.value && rows.length === 0 && html`<${Empty} icon="box" title=${word("importsEmpty")} text=${word("importsEmptyText")}><code>toise import dvf --departments 75</code><//>`}
+    ${asked.value && rows.length === 0 && html`<${Empty} icon="box" title=${word("importsEmpty")} text=${word("importsEmptyText")} />`}
     ${rows.length > 0 && html`<${Table} rows=${rows} columns=${[
       [word("name"), ({ name, report }) => html`<b>${report.table ?? name}</b>`], [word("date"), ({ report }) => html`<span class="nowrap" title=${moment(report.started_at)}>${ago(report.started_at)}</span>`],
       [`${word("rows")} ${word("read")}`, ({ report }) => number(report.rows_read), true], [word("rejected"), ({ report }) => number(rejected(report)), true],
