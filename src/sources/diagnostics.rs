@@ -128,8 +128,14 @@ pub async fn fetch(
         )?;
     }
     bar.finish_and_clear();
+    // The source, because the page on disk is deleted after the import.
+    let name_of = |page: u32| match journey.pages {
+        1 => base.to_owned(),
+        _ => format!("{base} page {page}"),
+    };
     let inputs = (1..=journey.pages)
         .map(|page| ImportInput {
+            name: name_of(page),
             has_all_columns: true,
             ..ImportInput::local(page_path(&folder, page))
         })

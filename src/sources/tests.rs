@@ -215,7 +215,9 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let fetched = diagnostics::fetch(downloads, &server.base, &codes, since)
         .await
         .unwrap();
-    assert_eq!(fetched.inputs.len(), 2);
+    let names: Vec<&str> = fetched.inputs.iter().map(|one| one.name.as_str()).collect();
+    let expected = [1, 2].map(|page| format!("{} page {page}", server.base));
+    assert_eq!(names, expected);
     let heads = server.heads();
     // The first page is requested only once.
     assert_eq!(heads.len(), 3, "{heads:?}");
