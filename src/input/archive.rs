@@ -141,7 +141,7 @@ pub(crate) fn table(
             return Err(Error::Refused(format!(
                 "the zip archive holds no table, only {}{}",
                 shown.join(", "),
-                found.map_or("", |(_, advice)| advice)
+                found.map_or("", |(_, advice)| *advice)
             )));
         }
         (several, _) => {
