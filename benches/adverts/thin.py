@@ -294,8 +294,8 @@ def main():
           floats(value / sum(twin_gaps) for value in twin_gaps))
     table("TWIN_ENERGY", "Such homes by how far their energy classes are apart: 0, 1, 2 or more.", "[f64; 3]",
           floats(value / sum(twin_classes) for value in twin_classes))
-    print(subprocess.run(["rustfmt", "--edition", "2024"], input="\n".join(out), text=True, check=True,
-                         capture_output=True).stdout, end="")
+    rustfmt = ["rustfmt", "--edition", "2024", "--config", "max_width=120,use_small_heuristics=Max"]
+    print(subprocess.run(rustfmt, input="\n".join(out), text=True, check=True, capture_output=True).stdout, end="")
 
 
 if __name__ == "__main__":

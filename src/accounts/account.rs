@@ -20,7 +20,7 @@ use toise_store::{self as store, Store};
 pub const NAME_CHARS_MAX: usize = 100;
 /// The rule for an account name.
 pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters, \
-                             blanks at the ends or the form of a UUID";
+                             spaces at the ends or the form of a UUID";
 /// How long a rotated secret stays valid after the new one is created.
 pub const SECRET_OVERLAP: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum number of secrets that are valid at once. If a secret is rotated more often within the overlap, the oldest

@@ -16,7 +16,7 @@ pub const AREAS_MAX: usize = 1_000;
 pub const NAME_CHARS_MAX: usize = 100;
 /// The rule for the name of an area.
 pub const NAME_RULE: &str =
-    "must be 1 to 100 characters, without control characters, slashes or blanks at the ends";
+    "must be 1 to 100 characters, without control characters, slashes or spaces at the ends";
 
 /// The reason why an area was not stored.
 #[derive(Debug, thiserror::Error)]

@@ -54,7 +54,7 @@ impl Journal {
         self.active.file.write_all(line(entry).as_bytes())
     }
 
-    /// Has further rows appended to the other file, if that is empty.
+    /// Directs further rows to the other file, if that is empty.
     pub(crate) fn rotate(&mut self) {
         if self.is_previous_empty {
             std::mem::swap(&mut self.active, &mut self.previous);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_somebody_else_is_no_journal() {
+    fn a_file_of_somebody_else_is_not_a_journal() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("notes.calls"), "call Jeanne").unwrap();
         std::fs::create_dir(folder.path().join("recorded.calls")).unwrap();

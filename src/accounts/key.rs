@@ -28,7 +28,7 @@ pub const NAME_CHARS_MAX: usize = 100;
 /// Name of the key that each demo creates at its start; the next demo revokes it.
 pub const DEMO_NAME: &str = "demo";
 /// The rule for the name of a key.
-pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or blanks at the ends, \
+pub const NAME_RULE: &str = "must be 1 to 100 characters, without control characters or spaces at the ends, \
                              and not \"demo\", which demos use";
 
 /// SHA-256 of a key's text; the store holds only this.
@@ -238,7 +238,7 @@ pub struct KeyChange {
     pub sql: SqlLimitsChange,
     /// New name (see [`is_name`]).
     pub name: Option<String>,
-    /// New time of expiry; `Some(None)` lets a production key live until it is revoked.
+    /// New expiry time; `Some(None)` lets a production key live until it is revoked.
     pub expires_at: Option<Option<DateTime<Utc>>>,
     /// New networks from which it may be used; `Some(None)` for any.
     pub allowed_from: Option<Option<Networks>>,

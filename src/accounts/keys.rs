@@ -43,8 +43,8 @@ pub enum Error {
     /// The key is revoked or expired, so rotating it would have no effect.
     #[error("the key is revoked or expired; create a new one")]
     Ended,
-    /// The requested time of expiry is not in the future.
-    #[error("the time of expiry must be in the future")]
+    /// The requested expiry time is not in the future.
+    #[error("the expiry time must be in the future")]
     PastExpiry,
     /// A test key cannot have admin grants.
     #[error("a test key cannot have the scope admin or its endpoints")]
@@ -255,7 +255,7 @@ pub fn get(store: &Store, key_or_id: &str) -> Result<KeyRecord> {
     found.ok_or(Error::NoKey)
 }
 
-/// Checks that the new time of expiry in a change, if there is one, is after `now`.
+/// Checks that the new expiry time in a change, if there is one, is after `now`.
 ///
 /// # Errors
 /// The time is not after `now`. To make a key stop working now, revoke it, which records the time.
@@ -266,7 +266,7 @@ pub fn require_future_expiry(change: &KeyChange, now: DateTime<Utc>) -> Result<(
     }
 }
 
-/// Changes the key with the given text or id, and returns the changed record. Callers check its time of expiry first:
+/// Changes the key with the given text or id, and returns the changed record. Callers check its expiry time first:
 /// [`require_future_expiry`].
 pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRecord> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
@@ -329,8 +329,8 @@ pub fn change(store: &Store, key_or_id: &str, change: KeyChange) -> Result<KeyRe
     })?
 }
 
-/// Rotates a key: it keeps grants, limits and expiry and gets a new text. The old text stops working at once. To switch
-/// without a gap, create a second key instead and revoke the first one when it is no longer used.
+/// Rotates a key: it keeps grants, limits and expiry and gets a new text. The old text stops working immediately. To
+/// switch without a gap, create a second key instead and revoke the first one when it is no longer used.
 pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
     let named = KeyReference::parse(key_or_id).ok_or(Error::NoKey)?;
     let now = clock.now();
@@ -360,7 +360,7 @@ pub fn rotate(store: &Store, clock: &Clock, key_or_id: &str) -> Result<NewKey> {
 
 /// Revokes the key with the given text or id; `None` if there is no such key.
 ///
-/// A key that was already revoked keeps its original time of revocation.
+/// A key that was already revoked keeps its original revocation time.
 pub fn revoke(store: &Store, clock: &Clock, key_or_id: &str) -> store::Result<Option<Uuid>> {
     let Some(named) = KeyReference::parse(key_or_id) else {
         return Ok(None);

@@ -101,7 +101,7 @@ async fn a_duplicate_row_is_rejected_and_others_are_written() {
     assert_eq!(calls_of_month(&store, key_id, at).unwrap(), 2);
 }
 
-/// Limits the pages of the ledger's file, so that it is full like a disk; without a limit there is space again.
+/// Limits the pages of the ledger's file, so that writes fail as on a full disk. Without a limit, they succeed again.
 fn limit_pages(store: &Store, pages: &str) {
     let sql = format!("PRAGMA max_page_count = {pages}");
     let limited = store
@@ -152,7 +152,7 @@ async fn free_calls_wait_while_the_file_is_full_and_charged_calls_fail() {
     let next_month = at + chrono::Duration::days(32);
     assert_eq!(ledger.waiting().calls_of_month(key_id, next_month), 0);
 
-    // Above the maximum, calls go on and their rows are counted.
+    // Above the maximum, calls are still accepted and their rows are counted.
     for _ in 0..3 {
         ledger
             .record(record(account_id, key_id, at, 0))

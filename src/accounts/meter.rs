@@ -1,4 +1,4 @@
-//! Usage of each key while the process runs: rate, calls in the month, concurrent estimates.
+//! Usage of each key while the process runs: rate, calls this month, concurrent estimates.
 //!
 //! Rates use a leaky bucket (GCRA) that holds the calls of one second. Quotas count the same calls as the ledger. The
 //! sum of the month is read from the store once a second, because other processes may count calls of the same key, and

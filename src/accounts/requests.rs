@@ -93,7 +93,7 @@ fn sql_limits(values: &mut Values<'_>) -> SqlLimitsChange {
     }
 }
 
-/// Takes the time of expiry. A date without time means the end of that day.
+/// Takes the expiry time. A date without time means the end of that day.
 fn expiry(values: &mut Values<'_>) -> Option<DateTime<Utc>> {
     let asked: Option<DateOrInstant> = values.take("expires_at");
     DateTime::from_timestamp_millis(asked?.last_millisecond())

@@ -1,10 +1,10 @@
 //! Shipments: consumption that replicas meter, sent to the ledger of their writer.
 //!
 //! A replica writes its calls to its own ledger. At an interval it makes a numbered shipment: the growth of its daily
-//! sums since the previous shipment. The shipment is stored in the transaction that records what was shipped. Shipments
-//! are files that are created once; a shipment that is sent again has the same bytes. The writer adds a shipment to its
-//! own sums in the transaction that records its number, so no shipment is added twice and none is lost. Consumption
-//! that a replica has not shipped yet is lost if its disk fails.
+//! sums since the previous shipment. The shipment is stored in the transaction that records what was shipped. Each
+//! shipment is a file that never changes, so a shipment that is sent again has the same bytes. The writer adds a
+//! shipment to its own sums in the transaction that records its number, so no shipment is added twice and none is lost.
+//! Consumption that a replica has not shipped yet is lost if its disk fails.
 
 use rusqlite::{OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ fn oldest(transaction: &Transaction<'_>) -> rusqlite::Result<Option<PendingShipm
     read.optional()
 }
 
-/// Makes a shipment of the sums that grew; nothing if none did.
+/// Creates a shipment of the sums that grew. Does nothing if no sum grew.
 fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut grown = transaction.prepare_cached(
         "SELECT all_sums.account_id, all_sums.key_id, all_sums.type, all_sums.day,

@@ -1,7 +1,7 @@
 //! The credentials of an account's deliveries: a webhook key that receivers compare, and a secret with which they
 //! verify signatures.
 //!
-//! Both must be readable to be used, so they are not hashed as API keys are. They are stored in plain form, or
+//! Both must be readable to be used, so they are not hashed as API keys are. They are stored in plain text, or
 //! encrypted if there is a master key ([`toise_store::master_key`]), in a file that only its owner can read. Neither
 //! can be printed by accident.
 

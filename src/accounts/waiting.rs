@@ -45,7 +45,7 @@ struct State {
     is_overflowing: bool,
     /// Whether the last attempt to write to the ledger failed.
     is_failing: bool,
-    /// `None` if rows are written to the ledger at once.
+    /// `None` if rows are written to the ledger immediately.
     journal: Option<Journal>,
 }
 
@@ -77,8 +77,8 @@ impl WaitingRows {
         state.journal.take_if(|_| !is_needed)
     }
 
-    /// Returns whether a row should wait rather than be written at once: there is a journal, and the queue is less than
-    /// half full or cannot be written anyway.
+    /// Returns whether a row should wait rather than be written immediately: there is a journal, and the queue is less
+    /// than half full or cannot be written anyway.
     pub(crate) fn takes_rows(&self) -> bool {
         let state = self.0.state.lock();
         state.journal.is_some() && (state.is_failing || state.rows.len() < self.0.rows_max / 2)

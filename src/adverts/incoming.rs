@@ -7,7 +7,7 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::{Map, Value};
 
 use crate::change::Sighting;
-use crate::contacts::{ErasedContacts, Unknown};
+use crate::contacts::{ErasedContacts, RemovedValue};
 use crate::identity::{IdentityRules, ListingUrl, URL_RULE};
 use crate::implausible::LeftOutPosition;
 use toise_contract::Fault;
@@ -38,9 +38,9 @@ const SIGHTING: [&str; 3] = ["url", "firstSeenAt", "lastSeenAt"];
 pub struct IncomingAdvert {
     /// The identity of the advert.
     pub url: ListingUrl,
-    /// When it was seen: `lastSeenAt`, or the time of arrival.
+    /// When it was seen: `lastSeenAt`, or the arrival time.
     pub observed_at: Timestamp,
-    /// Whether `observed_at` is the time of arrival, because the sender gave none.
+    /// Whether `observed_at` is the arrival time, because the sender gave none.
     pub is_stamped: bool,
     /// The latest plausible time of an observation when the advert arrived.
     pub latest_at: Timestamp,
@@ -119,7 +119,7 @@ impl IncomingAdvert {
             return Ok(false);
         }
         let mut patch = Value::Object(std::mem::take(&mut self.patch));
-        let has_any = contacts.remove_from(&mut patch, Unknown::Null);
+        let has_any = contacts.remove_from(&mut patch, RemovedValue::Null);
         if has_any {
             self.content = read(&patch)?;
         }

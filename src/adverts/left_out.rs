@@ -29,7 +29,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Records a value left out of a field.
+    /// Creates the note of a value that was left out of a field.
     pub fn new(path: impl Into<String>, reason: impl Into<String>, value: &Value) -> Self {
         Self {
             path: path.into(),
@@ -55,7 +55,7 @@ impl LeftOut {
 }
 
 /// Returns the fault that refuses an advert; if the value of its field was left out, the fault quotes that value.
-pub fn blame(fault: Fault, left_out: &[LeftOut]) -> Fault {
+pub fn with_left_out_value(fault: Fault, left_out: &[LeftOut]) -> Fault {
     let found = left_out.iter().find(|one| one.path == fault.path);
     found.map_or(fault, LeftOut::fault)
 }

@@ -1,10 +1,10 @@
 //! Prepares an incoming advert: merges it with the stored advert. The result is a record to write, no change, or a
 //! fault.
 //!
-//! A pure function, so ingestion runs it on all cores before the transaction, and again inside it in the rare case that
-//! another writer came first. It has two steps. First, an [`AdvertState`] and a sighting give the next state; a bulk
-//! load, whose sightings follow each other in memory, repeats only this step. Then an [`AdvertDraft`] is built from the
-//! last state, ready to be written.
+//! [`prepare`] is a pure function, so ingestion runs it on all cores before the transaction, and again inside the
+//! transaction in the rare case that another writer was faster. It has two steps. First, an [`AdvertState`] and a
+//! sighting give the next state; a bulk load, whose sightings follow each other in memory, repeats only this step. Then
+//! an [`AdvertDraft`] is built from the last state, ready to be written.
 
 use std::borrow::Cow;
 
@@ -160,7 +160,7 @@ pub fn prepare(
     sources: PlaceSources<'_>,
 ) -> Result<IngestDecision, document::Error> {
     let outcome = match stored {
-        None => AdvertState::begin(incoming),
+        None => AdvertState::first(incoming),
         Some(stored) => {
             let (known, given) = AdvertState::read(stored)?;
             known.update(given, incoming)
@@ -199,7 +199,7 @@ pub fn restamp(
     AdvertDraft::build(delta, sources)
 }
 
-/// Returns the record of a stored advert without what `remove` removes from its JSON; `None` if that is nothing. Its
+/// Applies `remove` to the JSON of a stored advert and returns the new record; `None` if `remove` changed nothing. The
 /// history does not change.
 ///
 /// # Errors
@@ -254,7 +254,7 @@ pub fn preview(
 
 impl AdvertState {
     /// Returns the state after the first sighting of an advert; creates its identifier.
-    pub fn begin(incoming: &IncomingAdvert) -> SightingOutcome {
+    pub fn first(incoming: &IncomingAdvert) -> SightingOutcome {
         let mut content = incoming.content.clone();
         content.is_online.get_or_insert(true);
         forget_price_per_area(&mut content);
@@ -278,7 +278,7 @@ impl AdvertState {
     }
 
     /// Returns the state after a further sighting of the advert.
-    pub fn then(&self, incoming: &IncomingAdvert) -> SightingOutcome {
+    pub fn with_sighting(&self, incoming: &IncomingAdvert) -> SightingOutcome {
         match serde_json::to_value(&self.content) {
             Ok(Value::Object(given)) => self.update(given, incoming),
             // Unreachable: every advert serialises to an object.
@@ -312,10 +312,11 @@ impl AdvertState {
         }
     }
 
-    /// Does what [`AdvertState::then`] does, with the content already given as JSON.
+    /// Does what [`AdvertState::with_sighting`] does, with the content already given as JSON.
     fn update(&self, given: Map<String, Value>, incoming: &IncomingAdvert) -> SightingOutcome {
         let was = &self.content;
-        // A stored sighting in the future came from a wrong clock: it must not make all others count as outdated.
+        // A stored sighting in the future came from a wrong clock: otherwise, every other sighting would count as
+        // outdated.
         let is_outdated = self.history.is_later_than(incoming.observed_at)
             && !self.history.is_later_than(incoming.latest_at);
         if is_outdated {
@@ -368,7 +369,7 @@ impl AdvertState {
     }
 }
 
-/// Returns a record in the form that notifications contain: with the identifier of its property, without charges.
+/// Returns a record as notifications contain it: with the identifier of its property and without charges.
 pub fn notified(advert: Advert, property: FlxId) -> Advert {
     Advert {
         property_flx_id: Some(property),
@@ -409,7 +410,7 @@ fn require(content: &Advert) -> Result<(), Fault> {
     }
     Err(Fault::new(
         "location",
-        "must hold postalCode, inseeCode or locationCoordinate, an address, or a city that is the only one of its name",
+        "must hold postalCode, inseeCode or locationCoordinate, an address, or a city whose name is unique",
     ))
 }
 

@@ -5,7 +5,7 @@
 //! than all other work for such a sighting.
 
 /// Format of a timestamp in records, with its quotes; `0` stands for any digit.
-const MOMENT: &[u8] = b"\"0000-00-00T00:00:00.000Z\"";
+const TIMESTAMP: &[u8] = b"\"0000-00-00T00:00:00.000Z\"";
 
 /// Returns whether two JSON texts of a record are equal except for the values of timestamps. A text written by another
 /// version of the program may have other fields; it then counts as a change.
@@ -20,12 +20,12 @@ pub fn is_restated(former: &[u8], present: &[u8]) -> bool {
         let start = present[..different]
             .iter()
             .rposition(|byte| *byte == b'"')
-            .filter(|start| different - start < MOMENT.len());
+            .filter(|start| different - start < TIMESTAMP.len());
         let Some(start) = start else {
             return false;
         };
-        at = start + MOMENT.len();
-        if !is_moment(former.get(start..at)) || !is_moment(present.get(start..at)) {
+        at = start + TIMESTAMP.len();
+        if !is_timestamp(former.get(start..at)) || !is_timestamp(present.get(start..at)) {
             return false;
         }
     }
@@ -36,9 +36,9 @@ fn first_difference(one: &[u8], other: &[u8]) -> Option<usize> {
     one.iter().zip(other).position(|(one, other)| one != other)
 }
 
-fn is_moment(text: Option<&[u8]>) -> bool {
+fn is_timestamp(text: Option<&[u8]>) -> bool {
     text.is_some_and(|text| {
-        text.iter().zip(MOMENT).all(|(byte, shape)| match shape {
+        text.iter().zip(TIMESTAMP).all(|(byte, shape)| match shape {
             b'0' => byte.is_ascii_digit(),
             shape => byte == shape,
         })
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_moments_may_differ() {
+    fn only_timestamps_may_differ() {
         let record = |seen: &str, price: u32, title: &str| {
             format!(
                 r#"{{"lastSeenAt":"{seen}","price":{price},"title":"{title}","meta":{{"lastSeenAt":"{seen}"}}}}"#

@@ -38,7 +38,7 @@ pub(super) struct EndpointHealth {
     /// Time of the last response or failure, Unix milliseconds.
     used_at_ms: i64,
     /// Whether the endpoint is in the queue of endpoints, on behalf of its alerts.
-    pub(super) in_turn: bool,
+    pub(super) is_queued: bool,
     /// Alerts with pending notifications, in the order in which they are served.
     pub(super) waiting: VecDeque<i64>,
 }
@@ -55,7 +55,7 @@ impl Default for EndpointHealth {
             probe_pause_ms: PROBE_PAUSE_MS_FIRST,
             is_healthy: false,
             used_at_ms: i64::MIN,
-            in_turn: false,
+            is_queued: false,
             waiting: VecDeque::new(),
         }
     }
@@ -102,7 +102,7 @@ impl EndpointHealth {
 
     /// Returns whether the endpoint has no deliveries in flight and no pending notifications.
     pub(super) fn is_idle(&self) -> bool {
-        self.under_way == 0 && self.waiting.is_empty() && !self.in_turn
+        self.under_way == 0 && self.waiting.is_empty() && !self.is_queued
     }
 
     /// Returns whether an idle endpoint should still be remembered.

@@ -253,7 +253,7 @@ impl Schedule {
         for failure in &new_failures {
             tracing::error!(
                 failure,
-                "open data could not be refreshed; what was held stays; will retry"
+                "open data could not be refreshed; the current data stays in use; will retry"
             );
         }
         let has_recovered = report.failures.is_empty() && !self.failures.is_empty();

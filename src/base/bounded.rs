@@ -137,7 +137,7 @@ pub fn check_columns(count: usize) -> Result<(), String> {
 pub struct BoundedLine<'l> {
     /// Line number, from 1; empty lines count.
     pub number: u64,
-    /// Content without surrounding blanks and without a byte order mark.
+    /// Content without surrounding spaces and without a byte order mark.
     pub bytes: &'l [u8],
     /// Whether the line is longer than the limit; `bytes` is then its beginning.
     pub is_cut: bool,

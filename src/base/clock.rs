@@ -94,7 +94,7 @@ impl Clock {
 /// clock mean that it was wrong before.
 pub const AHEAD_MAX: Duration = Duration::from_secs(60);
 
-/// A hybrid logical clock: moments that never decrease, although the clock of the machine may be set back a little.
+/// A hybrid logical clock: times that never decrease, although the clock of the machine may be set back a little.
 ///
 /// It returns the time of its clock, or the latest moment it has returned or was given if that is later by at most
 /// [`AHEAD_MAX`]. A moment later than that is ignored: it came from a clock that was wrong. Cheap to clone; clones

@@ -1,4 +1,4 @@
-//! Detection of the delimiter of a delimited text from its header.
+//! Detects the delimiter of a delimited text from its header and first records.
 
 /// Delimiters to look for; the first is the default for a header without any.
 pub const DELIMITERS: [u8; 4] = *b",;\t|";
@@ -11,8 +11,8 @@ const AGREEING_TENTHS: usize = 9;
 /// Returns the delimiter of a text, which begins with its header.
 ///
 /// Prefers a delimiter that splits the other records into as many cells as the header. Among equals, the one that
-/// splits the header into the most cells wins, then any other than the comma, which also marks decimals. Quoted text
-/// does not count, and a line break inside quotes does not end a record.
+/// splits the header into the most cells wins, then any delimiter other than the comma, which also marks decimals.
+/// Quoted text does not count, and a line break inside quotes does not end a record.
 pub fn detect_delimiter(text: &[u8]) -> u8 {
     let records = counts(text);
     let Some((header, rows)) = records.split_first() else {

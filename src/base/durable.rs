@@ -1,4 +1,4 @@
-//! Small files that are replaced at once: a reader finds the old content or the new one, also after a crash.
+//! Replaces small files atomically: a reader finds the old content or the new one, even after a crash.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

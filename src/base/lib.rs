@@ -1,5 +1,5 @@
 //! Basics that all crates share: clock, limits on input, delimiters of text, supervised workers, reproducible
-//! randomness, progress bars, reports, staging folders, files that are replaced at once or may be missing, named
+//! randomness, progress bars, reports, staging folders, files that are replaced atomically or may be missing, named
 //! values.
 
 #![forbid(unsafe_code)]

@@ -43,11 +43,16 @@ impl Progress {
 
     /// Creates a bar over rows.
     pub fn rows(self, name: &str, total: u64) -> ProgressBar {
+        self.counted(name, "rows", total)
+    }
+
+    /// Creates a bar over things of a unit, as in `objects`.
+    pub fn counted(self, name: &str, unit: &str, total: u64) -> ProgressBar {
         if !self.visible {
             return ProgressBar::hidden();
         }
-        let template = "{msg} {wide_bar} {human_pos}/{human_len} rows {eta}";
-        styled(ProgressBar::new(total), name, template)
+        let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit} {{eta}}");
+        styled(ProgressBar::new(total), name, &template)
     }
 }
 

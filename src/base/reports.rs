@@ -8,8 +8,8 @@ use serde::Serialize;
 /// Folder of the reports in a data folder.
 pub const FOLDER: &str = "reports";
 
-/// Writes a report to `<data>/reports/<name>-<moment>.json` and returns the path. `moment` is ISO 8601; only its
-/// letters and digits are used.
+/// Writes a report to `<data>/reports/<name>-<moment>.json` and returns the path. `moment` is a time in ISO 8601; only
+/// its letters and digits are used.
 ///
 /// # Errors
 /// The folder cannot be written.

@@ -65,11 +65,12 @@ enum AccountsAction {
         /// Name or id of the account
         #[arg(default_value = DEFAULT_ACCOUNT)]
         account: String,
-        /// Replace it at once, because it has leaked
+        /// Replace it immediately, because it has leaked
         #[arg(long)]
         now: bool,
     },
-    /// Report the consumption of accounts per day
+    /// Report the consumption of accounts in a period
+    #[command(after_help = usage::LAG)]
     Usage {
         /// Name or id of one account [default: all]
         account: Option<String>,

@@ -77,10 +77,10 @@ enum AlertsAction {
         /// Identifier of the alert
         #[arg(value_parser = id)]
         alert: FlxId,
-        /// First day or moment of the window
+        /// First day or time of the window
         #[arg(long, value_name = "DATE", value_parser = moment)]
         from: DateOrInstant,
-        /// Last day or moment of the window, included
+        /// Last day or time of the window, included
         #[arg(long, value_name = "DATE", value_parser = moment)]
         to: DateOrInstant,
         /// Maximum number of items; the oldest are sent first

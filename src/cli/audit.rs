@@ -11,11 +11,12 @@ use toise_store::Store;
 /// Arguments of `audit`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Every change of accounts, keys, alerts and deliveries by an operator, over HTTP or at the command line, is two entries:
-one before it, `begun`, and one with how it ended; so are backups, restores, secrets that were shown, reports and
-properties that were corrected, and changes of the master key. Each has a digest of itself and of the entry before it.
-The whole log is verified each time; if an entry was changed or removed, the command says after which one and ends with
-exit code 1. Note the digest of the last entry elsewhere to notice a log that was replaced.
+The log has two entries for each act of an operator, over HTTP or on the command line: one before it, with the outcome
+`begun`, and one after it, with how it ended. Acts are changes of accounts, keys, alerts and deliveries, backups,
+restores, secrets that were shown, corrected reports and properties, and changes of the master key. Each entry has a
+digest of itself and of the entry before it. The whole log is verified each time. If an entry was changed or removed,
+the command names the entry before it and ends with exit code 1. Note the digest of the last entry elsewhere, to notice
+a log that was replaced.
 
 Examples:
   toise audit

@@ -1,4 +1,5 @@
-//! Options that every command accepts, and the configuration, listings and memory budget they lead to.
+//! Options that every command accepts, and the configuration, listings and memory budget that commands create from
+//! them.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ impl CsvArgs {
 /// The option of commands that read files made by other programs.
 #[derive(Args, Clone, Debug)]
 pub struct MissingArgs {
-    /// Further texts that stand for an empty cell, separated by commas, in addition to NA, NULL, n.c., - and the like
+    /// Further texts that mean an empty cell, separated by commas, in addition to NA, NULL, n.c., - and the like
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     missing: Vec<String>,
 }
@@ -92,7 +93,7 @@ impl Common {
         ))
     }
 
-    /// Prints a result: as JSON if asked, else as a line of text.
+    /// Prints a result: as JSON if requested, otherwise as a line of text.
     pub(crate) fn print_result(&self, result: Value, text: String) {
         if self.json {
             println!("{result}");
@@ -101,7 +102,7 @@ impl Common {
         }
     }
 
-    /// Prints a result: as JSON if asked, else with `print`.
+    /// Prints a result: as JSON if requested, otherwise with `print`.
     pub(crate) fn show(&self, result: &impl Serialize, print: impl FnOnce()) -> CommandResult {
         if self.json {
             println!("{}", serde_json::to_string(result)?);

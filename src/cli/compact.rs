@@ -78,7 +78,7 @@ struct CompactionResult {
     table: &'static str,
     rows: u64,
     /// Records written from the memtable: those changed since the table was last compacted.
-    folded: u64,
+    compacted_records: u64,
     /// Damaged records, which the table leaves out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<String>,
@@ -120,7 +120,7 @@ pub fn run(common: &Common, arguments: &CompactArgs) -> CommandResult {
         tables.push(CompactionResult {
             table: schema.name,
             rows: after.rows(),
-            folded: compacted.records,
+            compacted_records: compacted.records,
             damaged: compacted.damaged,
             rows_written,
             before: (&before).into(),
@@ -144,9 +144,9 @@ fn compact(
     let Some((listing, listings)) = table.listing().zip(listings) else {
         return Ok((Compacted::default(), merge()?));
     };
-    let folded =
+    let compacted =
         compaction::retry_while_locked(|| compaction::compact(listings, lake, listing, &|_| {}))?;
-    Ok((folded, compaction::retry_while_locked(|| Ok(merge()?))?))
+    Ok((compacted, compaction::retry_while_locked(|| Ok(merge()?))?))
 }
 
 /// Rebuilds the Delta logs of tables and prints the versions they contain.
@@ -211,7 +211,7 @@ fn rebuild(
         tables.push(CompactionResult {
             table: schema.name,
             rows,
-            folded: 0,
+            compacted_records: 0,
             damaged: Vec::new(),
             rows_written: rows,
             before: before.as_ref().map(TableExtent::from).unwrap_or_default(),
@@ -239,15 +239,16 @@ fn report(common: &Common, tables: &[CompactionResult]) {
 fn print(tables: &[CompactionResult]) {
     let mut shown = crate::table_of("table|rows|compacted|runs|files|bytes|seconds");
     for table in tables {
-        let change = |before: String, after: String| match table.rows_written + table.folded {
-            0 => after,
-            _ => format!("{before} → {after}"),
-        };
+        let change =
+            |before: String, after: String| match table.rows_written + table.compacted_records {
+                0 => after,
+                _ => format!("{before} → {after}"),
+            };
         let (before, after) = (table.before, table.after);
         shown.add_row([
             table.table.to_owned(),
             HumanCount(table.rows).to_string(),
-            HumanCount(table.folded).to_string(),
+            HumanCount(table.compacted_records).to_string(),
             change(before.runs.to_string(), after.runs.to_string()),
             change(before.files.to_string(), after.files.to_string()),
             change(

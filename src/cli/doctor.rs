@@ -1,4 +1,4 @@
-//! `toise doctor`: what a data folder holds, how old it is, what is missing, and which command to run.
+//! `toise doctor`: reports what a data folder holds, how old it is, what is missing, and which command to run.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -11,9 +11,9 @@ use toise_base::clock::Clock;
 /// Arguments of `doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Reads lists and descriptions, no rows, so it takes a moment for a folder of any size. It changes no data, and can run while
-the server is running. `toise check` reads and verifies every byte instead. Ends with exit code 1 if something does not
-work; what is only missing or old is advice.
+Reads metadata but no rows, so it is quick on a folder of any size. It changes no data, and can run while the server is
+running. `toise check` reads and verifies every byte instead. Ends with exit code 1 if something does not work; what is
+only missing or old is advice.
 
 Examples:
 
@@ -39,7 +39,7 @@ pub fn run(common: &Common, _: &DoctorArgs) -> CommandResult {
     {
         0 => Ok(()),
         1 => Err("something does not work; see above for the command that helps".into()),
-        count => Err(format!("{count} things do not work; see above for what helps").into()),
+        count => Err(format!("{count} things do not work; see above what to do").into()),
     }
 }
 

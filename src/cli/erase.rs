@@ -6,6 +6,7 @@ use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited_with_subject};
 use toise_app::{contours, replica};
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_collect::portals::Portals;
 use toise_erasure::request::contacts;
 use toise_erasure::{Eraser, ErasureReport, Mode};
@@ -17,17 +18,17 @@ use toise_store::Store;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("contact").required(true).multiple(true).args(["phone", "email", "name"]))]
 #[command(after_help = "\
-Give everything the person names, in one call. Telephone numbers compare with or without +33, spaces and dots, addresses
-in any case, names as a whole in any case and order, with or without accents. A contact person with one of them is
-removed from an advert as a whole, and so is the name of a private seller.
+Give all contacts of the person in one call. Telephone numbers match with or without +33, spaces and dots. Email
+addresses match in any case. Names match as a whole, in any case and order, with or without accents. A contact person
+with one of them is removed from an advert as a whole, and so is the name of a private seller.
 
-Searched are adverts and properties with all kept versions of their tables, deliveries of alerts, stored responses,
+The search covers adverts and properties with all kept versions of their tables, deliveries of alerts, stored responses,
 pages and reports (docs/personal-data.md). The contacts are kept as keyed digests, and removed from every advert that
 arrives later. Copy erased-contacts.json from the data folder to where the backups are: `toise restore --erased` applies
 it to an older backup.
 
-A running server goes on; its writes wait while the store is rewritten. If the command is killed, run it again or start
-the server: either completes it. The server does the same at POST /v2/protected/admin/erasures.
+A running server continues; its writes wait while the store is rewritten. If the command is killed, run it again or
+start the server: either completes it. The server does the same at POST /v2/protected/admin/erasures.
 
 Examples:
 
@@ -62,7 +63,8 @@ pub fn run(common: &Common, arguments: &EraseArgs) -> CommandResult {
         .with_contours(contours::kept(&common.data))
         .with_addresses(LiveGeocoder::open(&common.data))
         .with_identity(Portals::load(&common.data)?.identity());
-    let eraser = Eraser::new(store.clone(), listings, Lake::open(&common.data)?);
+    let eraser = Eraser::new(store.clone(), listings, Lake::open(&common.data)?)
+        .with_progress(Progress::new(common.json));
     let report = if arguments.dry_run {
         eraser.erase(&contacts, Mode::DryRun)?
     } else {

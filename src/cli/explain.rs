@@ -25,8 +25,8 @@ const UNSURE_MERGE: &str = "  \
 /// Arguments of `explain`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them. Of
-the bits of an equal value, some are due to its rarity in the area.
+Each line is the evidence of one field, in bits: +1 doubles the odds that both are the same asset, -1 halves them. Part
+of the evidence of an equal value comes from its rarity in the area.
 
 Example:
 
@@ -61,7 +61,8 @@ fn reason(veto: Veto) -> &'static str {
     match veto {
         Veto::Kind => "different types or offers",
         Veto::Programme => {
-            "flats of a new-build programme, units of one page or rooms let alone, with no proof that they are the same"
+            "flats of a new-build programme, units of one page, parking places or rooms let alone, with no proof that they \
+             are the same"
         }
     }
 }
@@ -73,6 +74,14 @@ fn reason_apart(apart: ApartReason) -> &'static str {
         ApartReason::Contradiction => "because they contradict each other",
         ApartReason::Dissenters => {
             "because other adverts of their properties, named above, keep them apart"
+        }
+        ApartReason::NotCompared => {
+            "because they are not compared: only adverts of one class with a similar place and surface, or with a common \
+             reference, and homes with the same price and surface are; `toise properties merge` makes them one"
+        }
+        ApartReason::LaterUnlike => {
+            "because the later of the two decides, and they do not match among the adverts around that one; with the \
+             arguments in the other order, this command shows that comparison"
         }
         ApartReason::DecidedBefore => {
             "because they were placed when less was known or under other settings; `toise properties rebuild` decides \

@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{CommandResult, Common};
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_publish::garbage::{Mode, Retention, collect};
 use toise_publish::remote::Remote;
 use toise_publish::retry::RetryPolicy;
@@ -53,7 +54,10 @@ pub fn run(common: &Common, arguments: &GcArgs) -> CommandResult {
     } else {
         (Mode::Delete, "deleted")
     };
-    let found = runtime.block_on(collect(&remote, retention, Clock::system().now(), mode))?;
+    let bar = Progress::new(common.json).counted("collecting", "objects", 0);
+    let now = Clock::system().now();
+    let found = runtime.block_on(collect(&remote, retention, now, mode, &bar))?;
+    bar.finish_and_clear();
     if common.json {
         let mut report = json!(found);
         report["dry_run"] = json!(arguments.dry_run);

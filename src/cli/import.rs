@@ -443,7 +443,7 @@ fn import(
 }
 
 /// Fails if files that were named gave no record, or if more of their rows were rejected than kept. A source may have
-/// none for a department, which the report notes.
+/// no records for a department, which the report notes.
 fn verdict(files: &[PathBuf], report: &ImportReport) -> CommandResult {
     let rejected = report.rows_rejected();
     if files.is_empty() || report.rows_kept > 0 && rejected <= report.rows_kept {
@@ -461,7 +461,7 @@ fn verdict(files: &[PathBuf], report: &ImportReport) -> CommandResult {
         return Err(no_rows(&files).into());
     }
     let message = format!(
-        "{files}: none of the {rows} rows was imported: {rejected} rejected, {} not asked for; the report names the reasons",
+        "{files}: none of the {rows} rows was imported: {rejected} rejected, {} not requested; the report names the reasons",
         report.rows_not_asked_for
     );
     Err(message.into())

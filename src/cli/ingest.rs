@@ -263,7 +263,7 @@ impl<'p> ReadingPlan<'p> {
         let delimiter = arguments.delimiter.as_ref().or(file.delimiter.as_ref());
         let dialect =
             CsvDialect::parse(encoding.map(String::as_str), delimiter.map(String::as_str))?;
-        let maps = Mapping::of_columns(pairs(&arguments.maps));
+        let maps = Mapping::from_columns(pairs(&arguments.maps));
         let maps = maps.map_err(|fault| format!("--map: {fault}"))?;
         let plan = Self {
             mapping: file.after(maps),
@@ -294,23 +294,23 @@ impl<'p> ReadingPlan<'p> {
             return Ok((self.with_sets(self.mapping.clone())?, shape));
         };
         for (field, column) in self.maps {
-            let only = Mapping::of_columns([(field.as_str(), column.as_str())])?;
+            let only = Mapping::from_columns([(field.as_str(), column.as_str())])?;
             if only.columns(header).is_empty() {
                 let columns = header.join(", ");
                 return Err(format!("--map: no column {column:?}; columns: {columns}"));
             }
         }
         let mut mapping = self.mapping.clone();
-        if !mapping.is_of_file() {
+        if !mapping.is_from_file() {
             // Columns named like a field are mapped without a rule.
             let mapped = mapping.columns(header);
             let own = header.iter();
             let own = own.filter(|column| !mapped.contains(&column.as_str()));
-            let own = own.filter(|column| Mapping::of_columns([(column.as_str(), "_")]).is_ok());
+            let own = own.filter(|column| Mapping::from_columns([(column.as_str(), "_")]).is_ok());
             let own: Vec<&str> = own.map(String::as_str).collect();
             mapping =
-                Mapping::of_columns(own.iter().map(|column| (*column, *column)))?.after(mapping);
-            if !mapping.gives("url") {
+                Mapping::from_columns(own.iter().map(|column| (*column, *column)))?.after(mapping);
+            if !mapping.has_rule_for("url") {
                 return Err(
                     "no column is mapped to url; map one with --map url=COLUMN, name a --mapping, or let --suggest \
                      write one"
@@ -323,7 +323,7 @@ impl<'p> ReadingPlan<'p> {
 
     /// Returns whether rows are read by rules, for any columns.
     fn is_mapped(&self) -> bool {
-        self.mapping.is_of_file() || !self.maps.is_empty()
+        self.mapping.is_from_file() || !self.maps.is_empty()
     }
 
     /// Reads a text once to see how its columns write numbers, notes the decimal mark in `form` and sets it in the
@@ -526,7 +526,7 @@ mod tests {
 
     fn plan<'p>(portals: &'p Portals, maps: &'p [(String, String)]) -> ReadingPlan<'p> {
         ReadingPlan {
-            mapping: Mapping::of_columns(pairs(maps)).unwrap(),
+            mapping: Mapping::from_columns(pairs(maps)).unwrap(),
             maps,
             sets: &[],
             format: None,

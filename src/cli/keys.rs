@@ -66,7 +66,7 @@ enum KeysAction {
     },
     /// List keys, without their secret text
     List,
-    /// Replace the text of a key (shown only once); the old text stops working at once
+    /// Replace the text of a key (shown only once); the old text stops working immediately
     Rotate {
         /// The key, or its id
         key: String,
@@ -105,7 +105,8 @@ enum KeysAction {
         #[command(flatten)]
         conditions: ConditionArgs,
     },
-    /// Report the consumption of keys per day
+    /// Report the consumption of keys in a period
+    #[command(after_help = usage::LAG)]
     Usage {
         /// The key, or its id [default: all keys]
         key: Option<String>,
@@ -116,7 +117,7 @@ enum KeysAction {
 
 #[derive(Args, Clone, Debug)]
 struct ConditionArgs {
-    /// When the key expires: a day, which is included, or a moment; `never` for a production key
+    /// When the key expires: a day, which is included, or a time; `never` for a production key
     #[arg(long, value_name = "DATE", value_parser = expiry)]
     expires: Option<Expiry>,
     /// Addresses and networks from which the key may be used, separated by commas; `any` for no restriction
@@ -452,7 +453,7 @@ fn as_json(record: &KeyRecord) -> Value {
     answer
 }
 
-/// Formats the day of a moment; `None` gives an empty string.
+/// Formats the day of a time; `None` gives an empty string.
 fn day(moment: Option<DateTime<Utc>>) -> String {
     moment.map_or_else(String::new, |moment| moment.date_naive().to_string())
 }

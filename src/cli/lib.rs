@@ -109,7 +109,7 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Serve the API and the console over HTTP
     Serve(serve::ServeArgs),
-    /// Work on shares of bulk commands and queries of other machines
+    /// Run shares of bulk commands and queries for other machines
     #[cfg(feature = "cluster")]
     Worker(worker::WorkerArgs),
     /// Serve the tools of the Model Context Protocol to an agent

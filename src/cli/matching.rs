@@ -19,7 +19,8 @@ use toise_opendata::{Dataset, OpenData};
 Each row of the portfolio is one match. Its columns are the fields of the match body: filters and scoring targets by
 name, ranges as surface_habitable_logement_min and _max, days as date_etablissement_dpe_from and _to, a place as lat, lon
 and distance (\"500m\"; 100m if there is none), and size. A position may be in columns with other usual names, such as
-Latitude and Longitude.
+Latitude and Longitude, and price_eur and main_rooms of a sale under their names in the official file, valeur_fonciere
+and nombre_pieces_principales.
 
 Instead of a place a row may give its address in the columns address, postcode (or postal_code) and city, or in columns
 with another usual name, such as adresse, cp and ville, as the report says: candidates lie within 50 m of a house number,

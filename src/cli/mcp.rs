@@ -25,9 +25,9 @@ const KEY_NAME: &str = "mcp";
 /// Arguments of `mcp`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-An agent starts this command and speaks to it in lines of JSON; log lines go to standard error. Without --url, it works on
-the data folder, also while a server is running, with all scopes but admin; calls are recorded for the account. A server
-offers the same tools at /mcp, with its API keys as bearer tokens.
+An agent starts this command and exchanges lines of JSON with it; log lines go to standard error. Without --url, it
+works on the data folder, also while a server is running, with all scopes but admin; calls are recorded for the account.
+A server offers the same tools at /mcp, with its API keys as bearer tokens.
 
 Examples:
 

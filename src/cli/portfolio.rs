@@ -27,7 +27,7 @@ const READS_MAX: usize = 3;
 /// Arguments of `portfolio`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The file (csv, parquet, ndjson or a JSON array, also packed) has one home a row: a unique key in the column key or
+The file (csv, parquet, ndjson or a JSON array, also packed) has one home per row: a unique key in the column key or
 id, and the columns of toise estimate. A running server values the homes, and does so again after each new model; it
 matches them again after each import of sales or diagnostics.
 
@@ -45,7 +45,7 @@ pub struct PortfolioArgs {
 
 #[derive(Subcommand, Debug)]
 enum PortfolioAction {
-    /// Store the homes of a file under a name, in place of those that it had
+    /// Store the homes of a file under a name, replacing those stored before
     Put {
         /// Name of the portfolio
         name: String,

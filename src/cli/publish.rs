@@ -26,7 +26,7 @@ pub struct PublishArgs {
     /// Where to publish: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, file:///folder
     #[arg(value_name = "URL")]
     to: String,
-    /// Address of the writer, which replicas name in answers to requests that only the writer takes [default:
+    /// Address of the writer, which replicas name when they refuse requests that only the writer accepts [default:
     /// lake.writer_address]
     #[arg(long, value_name = "URL")]
     writer: Option<String>,

@@ -19,8 +19,8 @@ use toise_lake::settings::departments;
 /// Arguments of `refresh`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Asks each source which editions it has, and fetches and imports only what is new: addresses, sales, then diagnostics. Then
-it trains a model if sales changed. A source that fails changes nothing, and the others go on.
+Asks each source which editions it has, and fetches and imports only what is new: addresses, sales, then diagnostics.
+Then it trains a model if sales changed. If a source fails, its data does not change, and the others continue.
 
 Exits with 3 if a part of it failed, and with 1 if all of it did.
 

@@ -34,7 +34,7 @@ The report has the value of the home with its interval and parts, the most simil
 time, the energy diagnostics of the building, the sales of the parcel, the market of the commune, layers around, and the
 sources. It needs a model (toise train), and addresses for diagnostics and parcels (toise import ban).
 
---set gives any other column of a portfolio (toise estimate --help), such as --set has_lift=yes.
+--set sets any other column of a portfolio (toise estimate --help), such as --set has_lift=yes.
 
 Examples:
   toise report --address '12 rue de la Paix 75002 Paris' --type flat --surface 52 --rooms 3 --output home.pdf

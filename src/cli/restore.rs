@@ -24,8 +24,8 @@ use toise_store::{self as store, Store};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The data folder must be absent or empty. Keys are restored as they were when the backup was taken: keys created later
-are unknown, and keys revoked later work again. Contacts that were erased later are in the backup: --erased erases them
-again, at once.
+are unknown, and keys revoked later work again. Contacts that were erased later are still in the backup: --erased erases
+them again before the command ends.
 
 Examples:
 
@@ -69,7 +69,7 @@ pub fn run(common: &Common, arguments: &RestoreArgs) -> CommandResult {
         erase_again(common)?;
     }
     if let Err(error) = note(&common.data, &arguments.from) {
-        // This is no error: the folder is complete, and the store may not open because its master key is elsewhere.
+        // This is not an error: the folder is complete, and the store may not open because its master key is elsewhere.
         eprintln!("the restore is not recorded in the audit log of the restored folder: {error}");
     }
     report(common, "data", &common.data, &manifest);

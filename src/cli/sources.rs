@@ -12,7 +12,8 @@ pub(super) struct SalesPlaceArgs {
     /// Address of the catalogue's API, which is asked first [default: https://www.data.gouv.fr/api/1]
     #[arg(long, env = "TOISE_DVF_CATALOGUE", value_name = "URL")]
     dvf_catalogue: Option<String>,
-    /// Address of the folder tree; alone, the catalogue is not asked [default: https://files.data.gouv.fr/geo-dvf]
+    /// Address of the folder tree; without --dvf-catalogue, the catalogue is then not asked [default:
+    /// https://files.data.gouv.fr/geo-dvf]
     #[arg(long, env = "TOISE_DVF_BASE", value_name = "URL")]
     dvf_base: Option<String>,
     /// Address of a mirror of the folder tree, asked if catalogue and folder tree fail

@@ -17,8 +17,9 @@ use toise_geo::departments::CODES;
 /// Arguments of `start`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Imports addresses, sales and diagnostics, in this order, trains a model, and serves. Interrupt it at any time: run again, it
-continues where it stopped. Later, `toise refresh` or the setting refresh.every_h keeps the data up to date.
+Imports addresses, sales and diagnostics, in this order, trains a model, and serves. You can interrupt it at any time
+and run it again: it continues where it stopped. Later, `toise refresh` or the setting refresh.every_h keeps the data up
+to date.
 
 Examples:
   toise start --departments 48
@@ -78,7 +79,8 @@ fn import_and_train(common: &Common, arguments: &StartArgs, codes: &[String]) ->
     }
     let failures = outcome.failures();
     if !failures.is_empty() && held_departments(&common.data)?.is_empty() {
-        return Err(failures.join("\nerror: ").into());
+        let failures = failures.join("\nerror: ");
+        return Err(format!("{failures}\nto try it without downloads: toise demo").into());
     }
     for failure in failures {
         eprintln!("warning: {failure}; run this command again to complete it");

@@ -38,9 +38,9 @@ pub enum NoiseLevel {
     Middle,
     /// Half of all fields missing or wrong
     Heavy,
-    /// As on real portals: several agencies on one portal, thin adverts, towns for positions, lots alike
+    /// As on real portals: several agencies on one portal, thin adverts, towns instead of positions, similar lots
     Market,
-    /// One dense city, adverts of price, surface, rooms, district and energy class alone, as measured on real ones
+    /// One dense city, adverts with only price, surface, rooms, district and energy class, as measured on real ones
     Thin,
 }
 

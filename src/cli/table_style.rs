@@ -90,7 +90,7 @@ pub(crate) fn print_list<R: Into<Row>>(
     Ok(())
 }
 
-/// Formats a table for a terminal of so many characters.
+/// Formats a table for a terminal of `width` characters.
 fn fitted(table: &Table, width: u16) -> String {
     let columns = usize::from(width);
     let whole = table.to_string();

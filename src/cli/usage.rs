@@ -13,6 +13,11 @@ use toise_accounts::usage::{DayRange, Usage, by_type};
 use toise_base::clock::Clock;
 use toise_store::Store;
 
+/// Help on reports while a server is running.
+pub const LAG: &str = "\
+While a server is running, its free calls of the last second may be missing. Its own report by account has them:
+GET /v2/protected/admin/usage.";
+
 /// The days that a report covers.
 #[derive(Args, Debug)]
 pub struct PeriodArgs {

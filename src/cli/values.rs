@@ -8,7 +8,7 @@ pub(super) fn id(text: &str) -> Result<FlxId, String> {
     FlxId::parse(text).ok_or_else(|| "expected a UUID".into())
 }
 
-/// Parses a day or a moment.
+/// Parses a day or a time.
 pub(super) fn moment(text: &str) -> Result<DateOrInstant, String> {
     DateOrInstant::parse(text).ok_or_else(|| DATE_RULE.into())
 }

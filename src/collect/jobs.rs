@@ -1,4 +1,4 @@
-//! Stores collection jobs: the pages to collect, so that none is lost when a process ends.
+//! Stores collection jobs, which are pages to collect, so that no job is lost when a process ends.
 //!
 //! A job waits until it is due and is leased while it runs; its end and its outcome are stored in one transaction. If
 //! its lease expires or its process has died, the job is due again; its page is then fetched a second time, which is
@@ -109,7 +109,7 @@ pub enum AttemptOutcome {
         /// Whether not even a connection to the portal could be made.
         is_unreachable: bool,
         /// Whether this service failed rather than the portal; such an attempt does not count.
-        is_own: bool,
+        is_own_failure: bool,
     },
 }
 
@@ -239,7 +239,7 @@ pub fn record(
         AttemptOutcome::Retry {
             due_at_ms,
             reason,
-            is_own,
+            is_own_failure,
             is_unreachable,
         } => {
             transaction
@@ -252,7 +252,7 @@ pub fn record(
                     job.number,
                     due_at_ms,
                     reason,
-                    is_own,
+                    is_own_failure,
                     is_unreachable,
                     now_ms,
                 ))?;
@@ -472,12 +472,12 @@ mod tests {
         job
     }
 
-    fn retry(due_at_ms: i64, is_own: bool) -> AttemptOutcome {
+    fn retry(due_at_ms: i64, is_own_failure: bool) -> AttemptOutcome {
         AttemptOutcome::Retry {
             due_at_ms,
             reason: "it failed".into(),
             is_unreachable: false,
-            is_own,
+            is_own_failure,
         }
     }
 
@@ -545,11 +545,12 @@ mod tests {
         let new = new_job(1);
         let made = store.write(move |transaction| insert(transaction, &new, NOW_MS, 10));
         assert!(made.unwrap());
-        for (is_own, attempts) in [(true, 0), (false, 1), (true, 1), (true, 1), (false, 2)] {
+        for (is_own_failure, attempts) in [(true, 0), (false, 1), (true, 1), (true, 1), (false, 2)]
+        {
             let job = only(&store);
             let attempt = move |transaction: &Transaction<'_>| {
                 lease(transaction, std::slice::from_ref(&job), NOW_MS)?;
-                record(transaction, &job, &retry(NOW_MS, is_own), NOW_MS)
+                record(transaction, &job, &retry(NOW_MS, is_own_failure), NOW_MS)
             };
             store.write(attempt).unwrap();
             assert_eq!(only(&store).attempts, attempts);

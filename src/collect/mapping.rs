@@ -79,7 +79,7 @@ pub struct Mapping {
 /// Field of the class.
 const CLASS: &str = "type";
 /// Warning that the leading zero of a code was restored.
-const ZERO_RESTORED: &str = "a code of four digits got back the zero that it begins with";
+const ZERO_RESTORED: &str = "the leading zero of a code of four digits was restored";
 
 /// The advert made from a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,11 +90,11 @@ pub struct MappedAdvert {
     pub left_out: Vec<LeftOut>,
     /// Corrections that were made to it.
     pub warnings: Vec<&'static str>,
-    /// A cell of classes that names none, if no other column does either.
+    /// A class cell that names no known class; `None` if another column gives the class.
     pub unread_class: Option<UnreadClass>,
 }
 
-/// A cell of classes from which none is read.
+/// A class cell that names no known class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadClass {
     /// Its column.
@@ -132,9 +132,9 @@ impl Mapping {
             delimiter: written.delimiter,
             source: written.name,
             empty: written.empty,
-            ..Self::of_rules(rules.collect::<Result<_, _>>()?)
+            ..Self::from_rules(rules.collect::<Result<_, _>>()?)
         };
-        if mapping.gives(URL) {
+        if mapping.has_rule_for(URL) {
             Ok(mapping)
         } else {
             Err(refuse("needs a [[field]] with path = \"url\"".into()))
@@ -154,7 +154,7 @@ impl Mapping {
     ///
     /// # Errors
     /// A field does not exist in an advert, or a column is not a valid path.
-    pub fn of_columns<'p>(
+    pub fn from_columns<'p>(
         pairs: impl IntoIterator<Item = (&'p str, &'p str)>,
     ) -> Result<Self, String> {
         let rules = pairs.into_iter().map(|(field, column)| {
@@ -162,10 +162,10 @@ impl Mapping {
             AdvertField::parse(field).map_err(|fault| fault.to_string())?;
             RowRule::of_column(field, column)
         });
-        Ok(Self::of_rules(rules.collect::<Result<_, _>>()?))
+        Ok(Self::from_rules(rules.collect::<Result<_, _>>()?))
     }
 
-    fn of_rules(rules: Vec<RowRule>) -> Self {
+    fn from_rules(rules: Vec<RowRule>) -> Self {
         let names = rules.iter().flat_map(RowRule::paths);
         Self {
             own: OwnNames::new(names),
@@ -212,12 +212,12 @@ impl Mapping {
     }
 
     /// Returns whether the mapping was read from a file.
-    pub fn is_of_file(&self) -> bool {
+    pub fn is_from_file(&self) -> bool {
         !self.file.is_empty()
     }
 
-    /// Returns whether a rule gives a field.
-    pub fn gives(&self, field: &str) -> bool {
+    /// Returns whether there is a rule for a field.
+    pub fn has_rule_for(&self, field: &str) -> bool {
         self.rules.iter().any(|rule| rule.value.field.name == field)
     }
 
@@ -272,7 +272,7 @@ impl Mapping {
             .collect()
     }
 
-    /// Returns whether a header has the columns without which a rule gives no value.
+    /// Returns whether a header has the columns that a rule requires.
     fn can_be_filled(
         &self,
         rule: &RowRule,
@@ -315,8 +315,8 @@ impl Mapping {
     }
 
     /// Converts a row to an advert. If the mapping comes from a file and has a rule for the price, a row without a
-    /// price means "price on request". If no rule gives the source, it is the one named in the mapping's file, else the
-    /// portal of the URL. A quarter that is only the name of the town is dropped.
+    /// price means "price on request". If no rule gives the source, it is the one that the mapping's file names, or
+    /// otherwise the portal of the URL. A quarter that is only the name of the town is dropped.
     pub fn read(&self, row: &Row, portals: &Portals) -> MappedAdvert {
         let row = NamedRow::new(row, &self.own);
         let mut advert = Value::Object(Map::new());
@@ -384,7 +384,7 @@ impl Mapping {
                 }
             }
         }
-        if self.is_of_file() && self.gives(PRICE) && !given.contains(&PRICE) {
+        if self.is_from_file() && self.has_rule_for(PRICE) && !given.contains(&PRICE) {
             advert["currentPrice"]["value"] = Value::Null;
         }
         if advert.get("source").is_none()
@@ -431,7 +431,7 @@ impl Mapping {
     }
 
     fn source_of(&self, advert: &Value, portals: &Portals) -> Option<String> {
-        if !self.is_of_file() || self.source.is_some() {
+        if !self.is_from_file() || self.source.is_some() {
             return self.source.clone();
         }
         let url = Url::parse(advert[URL].as_str()?).ok()?;

@@ -27,7 +27,7 @@ pub struct NewReport {
     pub item: FlxId,
     /// Reason of the report.
     pub reason: EnumAdvertReportReason,
-    /// Comment in words.
+    /// Free-text comment.
     pub comment: Option<String>,
     /// Time of the report, Unix milliseconds.
     pub at_ms: i64,
@@ -46,7 +46,7 @@ pub struct ListingReport {
     pub item: Uuid,
     /// Reason of the report.
     pub reason: String,
-    /// Comment in words.
+    /// Free-text comment.
     pub comment: Option<String>,
     /// Time of the report.
     pub created_at: Timestamp,

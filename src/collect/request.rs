@@ -55,7 +55,7 @@ pub const REASON: Field = Field::required(
 pub struct ReportRequest {
     /// Reason of the report.
     pub reason: EnumAdvertReportReason,
-    /// Comment in words.
+    /// Free-text comment.
     pub comment: Option<String>,
 }
 

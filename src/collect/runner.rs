@@ -273,10 +273,10 @@ impl RunnerLoop {
                 due_at_ms,
                 reason,
                 is_unreachable,
-                is_own,
+                is_own_failure,
             } => {
                 tracing::debug!(url = job.request.url, reason, "collection will be retried");
-                job.attempts += u32::from(!is_own);
+                job.attempts += u32::from(!is_own_failure);
                 job.trail = RedirectTrail::default();
                 let wait = wait_until(due_at_ms, now_ms);
                 let postponed = Postponed {

@@ -154,9 +154,9 @@ impl PageWorker {
         }
     }
 
-    /// Ingests an advert under the requested URL if that is known, else under the URL at which the page was found. If
-    /// both are known, they are two listings and the requested one is gone: portals redirect from an ended listing to
-    /// another.
+    /// Ingests an advert under the requested URL if that is known, otherwise under the URL at which the page was found.
+    /// If both are known, they are two listings and the requested one is gone: portals redirect from an ended listing
+    /// to another.
     fn ingest(&self, job: &Job, final_url: &str, extraction: &Extraction) -> AttemptOutcome {
         let is_known = |digest| Ok(self.listings.known(digest)?.is_some());
         let digest = |address: &str| self.listings.listing_url(address).map(|url| url.digest());
@@ -310,13 +310,13 @@ impl PageWorker {
         wait: Duration,
         reason: String,
         is_unreachable: bool,
-        is_own: bool,
+        is_own_failure: bool,
     ) -> AttemptOutcome {
         AttemptOutcome::Retry {
             due_at_ms: self.clock.now().timestamp_millis() + wait.as_millis() as i64,
             reason,
             is_unreachable,
-            is_own,
+            is_own_failure,
         }
     }
 

@@ -80,7 +80,7 @@ export const FIELD_NAMES = {
   "code_postal_ban": ["Postal code", "Code postal"],
 };
 
-/** Fields of a recorded sale that are no filters. */
+/** Fields of a recorded sale, and filters of an alert on adverts, that the searches of the console do not have. */
 export const RECORD_NAMES = {
   id: ["Identifier", "Identifiant"],
   address: ["Address", "Adresse"],
@@ -92,6 +92,8 @@ export const RECORD_NAMES = {
   mutation_id: ["Sale", "Mutation"],
   mutation_records: ["Homes and plots in the sale", "Biens de la mutation"],
   mutation_share: ["Share of the sale", "Part de la mutation"],
+  isOnline: ["Online", "En ligne"],
+  ["currentPrice.value"]: ["Price", "Prix"],
   is_sold_together: ["Sold with others", "Vendu avec d’autres"],
 };
 

@@ -2,6 +2,7 @@
 
 import { call, may } from "./api.js";
 import { SALES_MIN, changesOf, comparedQuarters, pricedQuarters } from "./comparison.js";
+import { CsvButton } from "./csvfile.js";
 import { euros, number, perM2, word } from "./language.js";
 import { figureText } from "./mapstyle.js";
 import { Note, Segments, Table, Waiting, html, useLoaded, useState } from "./parts.js";
@@ -112,7 +113,8 @@ export function MarketSheet({ code, area, asked }) {
     ${!may("analytics") && html`<p class="quiet">${word("marketNeedsAnalytics")}</p>`}
     ${isDepartment && html`<${Note}>${word("byArrondissement")}<//>`}
     ${asked.value && rows.length === 0 && html`<p class="quiet">${word("noSalesHere")}</p>`}
-    ${rows.length > 0 && html`<${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />`}
+    ${rows.length > 0 && html`<div class="row spread"><${Segments} label=${word("type")} value=${shown} onChange=${setType} values=${CLASSES.map((one) => [one, word(one === "CLASS_FLAT" ? "flats" : "houses")])} />
+      <${CsvButton} name=${`toise-market-${code}`} pages=${async function* () { yield { rows, total: rows.length }; }} /></div>`}
     ${figures.length > 0 && html`<dl class="tiles">${figures.map(([name, value]) => html`<div><dt>${word(`market.${name}`)}</dt><dd>${value}</dd></div>`)}</dl>`}
     ${rows.length > 0 && html`
       ${has(price.values) && html`<${LinePlot} height=${160} title=${word("figure.price_per_m2")} times=${price.times} lines=${[{ label: "€/m²", values: price.values }]} />`}

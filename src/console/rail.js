@@ -41,7 +41,7 @@ export function Rail({ screens, screen, onSearch }) {
 
 /** Says that the data are not real, and where real ones come from. */
 const Invented = () => html`<${Popover} className="invented" content="control" side label=${word("invented")} title=${`${word("inventedAbout")} toise start --departments 48`} button=${word("invented")}>
-  <div class="form"><p>${word("inventedAbout")} <code>toise start --departments 48</code></p>
+  <div class="form"><p>${word("inventedAbout")} <code class="nowrap">toise start --departments 48</code></p>
     <a href="../docs/guide/data-sources" target="_blank" rel="noopener">${word("inventedSources")}</a></div><//>`;
 
 function SessionMenu({ others, screen, close, onSearch }) {

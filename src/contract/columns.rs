@@ -162,7 +162,7 @@ const MEANINGS: &[(&str, &str)] = &[
 
 /// Maximum words of a unit at the end of a name: `en m²`.
 const UNIT_WORDS_MAX: usize = 2;
-/// Words at the end of a name that are no part of it.
+/// Words at the end of a name that are not part of it.
 const UNIT_WORDS: [&str; 8] = ["m2", "sqm", "€", "eur", "euro", "euros", "en", "in"];
 /// Units of an area.
 const AREA_UNITS: [&str; 3] = ["m2", "sqm", "metre"];
@@ -191,6 +191,8 @@ const COUNT_MAX: u32 = 100;
 const PLURAL_BYTES_MIN: usize = 4;
 /// Name of a column that holds the name of a street next to the column of its type, and otherwise a title.
 const STREET_LABEL: &str = "libelle";
+/// Words in names of columns with an address.
+const ADDRESS_WORDS: [&str; 4] = ["adresse", "adresses", "address", "adr"];
 /// Words in names of columns with a street.
 const STREET_WORDS: [&str; 14] = [
     "adresse", "adresses", "address", "adr", "rue", "street", "voie", "voirie", "avenue",
@@ -339,8 +341,9 @@ pub fn narrower(field: &str) -> Option<&'static str> {
 
 /// Returns the columns that make up a postal address, in the order in which an address is written: the column of the
 /// whole address, otherwise those of its parts, then postal code and town. After a street without them, a place in words
-/// stands in for both, or the columns with a word for a town if there is no INSEE code either. Empty without a street and
-/// an address.
+/// stands in for both, or the columns with a word for a town if there is no INSEE code either. Without an address and a
+/// street, the columns with a word for one stand in for them. Empty if there is nothing of all this, or only columns
+/// with a word for a town.
 pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
     let names: Vec<&str> = names.collect();
     let meanings: Vec<Option<ColumnMeaning>> = names.iter().map(|name| meaning(name)).collect();
@@ -361,12 +364,30 @@ pub fn address_columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<usize> {
             let parts = parts.iter().filter_map(|part| of(part));
             parts.chain([name]).collect()
         }
-        (None, None) => return Vec::new(),
+        (None, None) => Vec::new(),
     };
     let mut town: Vec<usize> = [POSTAL_CODE, CITY]
         .iter()
         .filter_map(|part| of(part))
         .collect();
+    if street.is_empty() {
+        let unknown = names.iter().zip(&meanings).enumerate();
+        let unknown = unknown.filter(|(_, (_, found))| found.is_none());
+        let unknown: Vec<(usize, &str)> =
+            unknown.map(|(column, (name, _))| (column, *name)).collect();
+        let is_street =
+            |name: &str| looks_like_street(name) && !names_town(name) && !has_house_number(name);
+        let worded = unknown.iter().filter(|(_, name)| is_street(name));
+        let worded: Vec<usize> = worded.map(|(column, _)| *column).collect();
+        if town.is_empty() {
+            town.extend(of(PLACE));
+        }
+        if town.is_empty() && !worded.is_empty() && of(INSEE_CODE).is_none() {
+            let named = unknown.iter().filter(|(_, name)| names_town(name));
+            town.extend(named.map(|(column, _)| *column));
+        }
+        return worded.into_iter().chain(town).collect();
+    }
     if town.is_empty() && of(ADDRESS).is_none() {
         town.extend(of(PLACE));
         // Without its town, a street would be searched in the whole country.
@@ -448,6 +469,12 @@ pub fn looks_like_street(name: &str) -> bool {
     let words: Vec<String> = words.map(folded).collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
     has(&STREET_WORDS) && !has(&NO_STREET_WORDS)
+}
+
+/// Returns whether a column's name has a word for an address, which may hold the town as well.
+pub fn names_address(name: &str) -> bool {
+    let mut words = name.split(|character: char| !character.is_alphanumeric());
+    words.any(|word| ADDRESS_WORDS.contains(&folded(word).as_str()))
 }
 
 /// Returns the fields of an advert that columns can be named after.
@@ -601,7 +628,14 @@ mod tests {
         assert_eq!(columns(register), [1, 2, 3, 4]);
         assert_eq!(columns("No_voie;Type_et_Libelle;x"), [0, 1]);
         assert_eq!(columns("numero;libelle"), [0; 0], "a title");
-        assert_eq!(columns("N°;CP;Ville"), [0; 0], "no street");
+        assert_eq!(columns("N°;CP;Ville"), [1, 2], "no street");
+        assert_eq!(columns("Prix;Voie du bien;CP;Ville"), [1, 2, 3], "a word");
+        let delivery = "Code client;Adresse liv adr;Adresse liv cp;Adresse liv ville;Code tournée";
+        assert_eq!(columns(delivery), [1, 2, 3], "words for all");
+        assert_eq!(columns("Nom;adresse livraison;Latitude"), [1], "no town");
+        assert_eq!(columns("Durand;12 rue Foch;Ville"), [2], "a row");
+        assert_eq!(columns("Ville du bien;Prix"), [0; 0], "only a word");
+        assert_eq!(columns("Lieu;Prix"), [0], "a place");
     }
 
     #[test]

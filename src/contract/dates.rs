@@ -2,7 +2,7 @@
 //!
 //! The tables of open data hold days; a day means midnight UTC of that day. As a lower bound, an instant after midnight
 //! therefore means the next day; as an upper bound, it means the day it falls in. A bare day as an upper bound includes
-//! that whole day. Listings hold moments in milliseconds.
+//! that whole day. Listings hold times in milliseconds.
 
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
@@ -38,7 +38,7 @@ pub enum DateOrInstant {
 impl DateOrInstant {
     /// Parses a date or a date-time; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
-        // The shape is checked first, because chrono also accepts signs, blanks and years of other lengths.
+        // The shape is checked first, because chrono also accepts signs, spaces and years of other lengths.
         let bytes = text.as_bytes();
         let day_shaped = bytes.len() >= 10
             && bytes[..10].iter().enumerate().all(|(place, byte)| {
@@ -75,7 +75,7 @@ impl DateOrInstant {
         })
     }
 
-    /// Returns the UTC day that this moment falls in.
+    /// Returns the UTC day that this time falls in.
     pub fn day(self) -> NaiveDate {
         match self {
             DateOrInstant::Day(day) => day,
@@ -83,7 +83,7 @@ impl DateOrInstant {
         }
     }
 
-    /// Returns the first day at or after this moment, in days since 1970-01-01.
+    /// Returns the first day at or after this time, in days since 1970-01-01.
     pub fn first_day(self) -> i32 {
         match self {
             DateOrInstant::Day(day) => days(day),
@@ -98,7 +98,7 @@ impl DateOrInstant {
         }
     }
 
-    /// Returns the last day at or before this moment, in days since 1970-01-01.
+    /// Returns the last day at or before this time, in days since 1970-01-01.
     pub fn last_day(self) -> i32 {
         match self {
             DateOrInstant::Day(day) => days(day),
@@ -106,7 +106,7 @@ impl DateOrInstant {
         }
     }
 
-    /// Returns the first millisecond at or after this moment, since 1970-01-01 UTC.
+    /// Returns the first millisecond at or after this time, since 1970-01-01 UTC.
     pub fn first_millisecond(self) -> i64 {
         match self {
             DateOrInstant::Day(day) => i64::from(days(day)) * DAY_MS,
@@ -118,7 +118,7 @@ impl DateOrInstant {
         }
     }
 
-    /// Returns the last millisecond at or before this moment, since 1970-01-01 UTC; for a day, the last of that day.
+    /// Returns the last millisecond at or before this time, since 1970-01-01 UTC; for a day, the last of that day.
     pub fn last_millisecond(self) -> i64 {
         match self {
             DateOrInstant::Day(day) => (i64::from(days(day)) + 1) * DAY_MS - 1,
@@ -126,7 +126,7 @@ impl DateOrInstant {
         }
     }
 
-    /// Returns whether the range from this moment to `last` is reversed.
+    /// Returns whether the range from this time to `last` is reversed.
     pub fn is_after(self, last: DateOrInstant) -> bool {
         let start = |moment| match moment {
             DateOrInstant::Day(day) => day.and_time(NaiveTime::MIN).and_utc(),

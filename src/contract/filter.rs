@@ -50,11 +50,11 @@ pub enum ClauseTest {
         /// Last day.
         to: Option<i32>,
     },
-    /// A moment between two moments, both included, in milliseconds since 1970-01-01 UTC.
+    /// A time between two times, both included, in milliseconds since 1970-01-01 UTC.
     Moment {
-        /// First moment.
+        /// First time.
         from: Option<i64>,
-        /// Last moment.
+        /// Last time.
         to: Option<i64>,
     },
     /// A text equal to one of these; for a list of texts, at least one of its texts. Never empty.

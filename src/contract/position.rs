@@ -14,7 +14,7 @@ pub struct CursorPosition {
 /// A sort value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SortValue {
-    /// Number; for a moment, milliseconds since 1970-01-01 UTC.
+    /// Number; for a time, milliseconds since 1970-01-01 UTC.
     Number(f64),
     /// Days since 1970-01-01.
     Day(i32),

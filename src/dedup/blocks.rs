@@ -2,7 +2,8 @@
 //!
 //! An advert is stored under few keys and looks up many. It is stored under its own cell and area
 //! ([`Fingerprint::blocks`], 1 to 8 keys), and also looks up the neighbouring ones ([`Fingerprint::probes`], 6 to 30
-//! keys). Two adverts of the same asset find each other through any of
+//! keys; up to 180 if neither its area nor its rooms are known). Two adverts of the same asset find each other through
+//! any of
 //! - their cells of 1.2 km, if both have a position: up to 600 m apart north and east, regardless of their codes;
 //! - their INSEE or postal code, if one of them has no position better than its commune;
 //! - a reference they share within a department, regardless of their areas;
@@ -11,7 +12,9 @@
 //!   count as surroundings).
 //!
 //! Areas always match if they differ by up to 6 %, and mostly up to 12 %. An advert without an area is found by all
-//! others, and looks up the areas that fit its number of rooms.
+//! others, and looks up the areas that fit its number of rooms. A home without either looks up all usual areas.
+
+use std::ops::RangeInclusive;
 
 use super::digest;
 use super::fingerprint::{ApproximatePosition, COMMUNE_BLUR_M, Fingerprint, USUAL_BLUR_M};
@@ -35,6 +38,8 @@ const AREA_CLASS_WIDTH: f64 = 0.12;
 const AREA_NOT_GIVEN: i64 = i64::MIN;
 /// Habitable area per room, square metres: minimum and maximum.
 const ROOM_M2: (f64, f64) = (11.0, 42.0);
+/// Habitable area of a home, square metres: usual minimum and maximum.
+const HOME_M2: (f64, f64) = (9.0, 250.0);
 
 /// The source of a block key.
 #[derive(Clone, Copy)]
@@ -251,14 +256,20 @@ impl Fingerprint {
             }
             (None, Some(rooms)) if self.class != Class::Land => {
                 let rooms = f64::from(rooms);
-                let from = area_scale(rooms * ROOM_M2.0).floor() as i64;
-                let to = area_scale(rooms * ROOM_M2.1).floor() as i64;
-                classes.extend(from..=to);
+                classes.extend(area_classes(rooms * ROOM_M2.0, rooms * ROOM_M2.1));
+            }
+            (None, None) if is_home(class_group(self.class)) => {
+                classes.extend(area_classes(HOME_M2.0, HOME_M2.1));
             }
             (None, _) => {}
         }
         classes
     }
+}
+
+/// Returns the classes of the areas between two areas, square metres.
+fn area_classes(from: f64, to: f64) -> RangeInclusive<i64> {
+    area_scale(from).floor() as i64..=area_scale(to).floor() as i64
 }
 
 fn area_scale(area: f64) -> f64 {

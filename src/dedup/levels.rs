@@ -130,6 +130,11 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
+/// Level of [`surface`]: equal when rounded.
+pub const SURFACE_ROUNDED: u8 = 2;
+/// Level of [`surface`]: within 6 %, as two people measure one home.
+pub const MEASURED_AGAIN: u8 = 4;
+
 /// Compares habitable areas, or plot areas for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
@@ -146,10 +151,13 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // One side is rounded or truncated to whole square metres.
-    let (lesser, greater) = (first.min(second), first.max(second));
-    if (whole(first) || whole(second)) && greater - lesser < 100 {
-        return Some(2);
+    // One side is rounded or truncated, to whole square metres or to tenths.
+    let is_rounded_to = |step: u32| {
+        let is_round = first.is_multiple_of(step) || second.is_multiple_of(step);
+        is_round && first.abs_diff(second) < step
+    };
+    if is_rounded_to(100) || is_rounded_to(10) {
+        return Some(SURFACE_ROUNDED);
     }
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }

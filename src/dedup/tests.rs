@@ -362,6 +362,48 @@ fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
 }
 
 #[test]
+fn parking_places_of_one_text_and_price_stay_apart_unless_a_reference_identifies_them() {
+    let place = |changes: &[(&str, Value)]| {
+        let of_place = [
+            ("/type", json!("CLASS_PARKING")),
+            ("/currentPrice", json!({"value": 18_500})),
+            ("/habitation", Value::Null),
+            (
+                "/description",
+                json!(
+                    "Place en sous-sol d'une résidence sécurisée, accès par badge, proche du métro et des commerces."
+                ),
+            ),
+        ];
+        fingerprint(&with(with(flat(), &of_place), changes))
+    };
+    let numbered = |number: u32| json!(format!("https://toits-et-murs.example/annonce/{number}"));
+    let one = place(&[]);
+    let next = place(&[("/url", numbered(2))]);
+    assert_eq!(compare(&one, &next).veto, Some(Veto::Programme));
+    let referred = |number: u32| {
+        place(&[
+            ("/url", numbered(number)),
+            ("/reference", json!("VA-48127")),
+        ])
+    };
+    assert_same(&compare(&referred(1), &referred(2)));
+    // Another portal shows the copy of one at its price.
+    let on_another_portal = |price: u32| {
+        place(&[
+            ("/source", json!("immo-cle.example")),
+            ("/url", json!("https://immo-cle.example/annonce/9")),
+            ("/currentPrice", json!({"value": price})),
+        ])
+    };
+    assert_same(&compare(&one, &on_another_portal(18_500)));
+    assert_eq!(
+        compare(&one, &on_another_portal(18_000)).veto,
+        Some(Veto::Programme)
+    );
+}
+
+#[test]
 fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let titled = |number: u32, title: &str| {
         fingerprint(&with(
@@ -398,6 +440,21 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
         Some(("the same text", 0.0))
     );
     assert!(found.is_series() && !found.is_one_text);
+    // Nor do figures of the text, and the price may be rare only because the seller asks it for all of them.
+    let [mut one, mut other] = [
+        titled(3, "Studio BEL-MOD Bugey"),
+        titled(4, "Studio BEL-MOD Montdor"),
+    ];
+    for figure in [220, 185, 96] {
+        one.figures.push(figure);
+        other.figures.push(figure);
+    }
+    let found = compare(&one, &other);
+    let bits = |field: ComparedField| evidence(&found, field).unwrap().bits;
+    assert_eq!(found.level(ComparedField::Title), Some(1));
+    assert_eq!(bits(ComparedField::Figures), 0.0);
+    let price = evidence(&found, ComparedField::Price).unwrap();
+    assert_eq!(price.rarity_bits, Some(0.0));
 }
 
 #[test]
@@ -474,11 +531,13 @@ fn adverts_share_a_block_even_if_one_lacks_position_postal_code_or_area() {
         json!({"locationCoordinate": {"location": [2.354_2, 48.823_7]}}),
     )]);
     let without_area = elsewhere(&[("/habitation/surface", Value::Null)]);
+    let without_area_and_rooms = elsewhere(&[("/habitation", json!({"floor": 3}))]);
     for other in [
         without_position,
         without_postal_code,
         position_alone,
         without_area,
+        without_area_and_rooms,
     ] {
         assert!(share_a_block(&flat(), &other), "{other}");
         assert!(share_a_block(&other, &flat()), "{other}");
@@ -705,6 +764,19 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
 }
 
 #[test]
+fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
+    let level = |one: u32, other: u32| {
+        let [one, other] = [one, other].map(|surface| thin(163_470, surface, b"75111"));
+        compare(&one, &other).level(ComparedField::Surface)
+    };
+    assert_eq!(level(6_709, 6_710), Some(2));
+    assert_eq!(level(6_719, 6_710), Some(2), "truncated");
+    assert_eq!(level(6_709, 6_700), Some(2));
+    assert_eq!(level(6_709, 6_720), Some(3));
+    assert_eq!(level(6_709, 6_712), Some(3), "neither is rounded");
+}
+
+#[test]
 fn columns_that_repeat_others_are_no_evidence() {
     let one = thin(160_000, 1_500, b"75111");
     let level = |change: fn(&mut Fingerprint), field: weights::ComparedField| {
@@ -839,6 +911,70 @@ fn one_long_text_and_price_outweigh_a_wrong_commune() {
         !is_one_text("Studio lumineux à vendre"),
         "many adverts say so"
     );
+    // A few other words do not matter between houses of one surface and plot.
+    let house = fingerprint(&with(
+        elsewhere(&[("/description", json!(text))]),
+        &[
+            ("/type", json!("CLASS_HOUSE")),
+            ("/land", json!({"surface": 577})),
+            ("/medias", Value::Null),
+        ],
+    ));
+    let mut moved = house;
+    moved.commune = Some(*b"75114");
+    moved.spot = None;
+    moved.text.as_mut().unwrap().lanes[0] ^= 1;
+    assert!(compare(&house, &moved).is_one_text);
+    assert!(may_share(&house, &moved));
+    moved.land_m2 = None;
+    assert!(!compare(&house, &moved).is_one_text);
+}
+
+#[test]
+fn a_reference_counts_if_one_long_text_shows_that_the_seller_is_one() {
+    let nameless = elsewhere(&[("/seller", Value::Null), ("/medias", Value::Null)]);
+    let one = fingerprint(&nameless);
+    let mut other = one;
+    (other.portal, other.address_number) = (7, None);
+    assert!(one.text.unwrap().is_long() && !one.references.is_empty());
+    assert!(compare(&one, &other).is_identified());
+    other.price_eur = Some(300_000);
+    assert!(!compare(&one, &other).is_identified());
+    other.price_eur = one.price_eur;
+    other.text = None;
+    assert!(!compare(&one, &other).is_identified());
+}
+
+#[test]
+fn one_plot_and_price_outweigh_a_second_measurement_of_a_house() {
+    let house = |surface_dm2: u32, land_m2: u32| Fingerprint {
+        class: toise_contract::enums::EnumPropertyClass::House,
+        land_m2: Some(land_m2),
+        ..thin(615_000, surface_dm2, b"33550")
+    };
+    let one = house(14_500, 769);
+    assert_eq!(
+        contradictions(&one, &house(15_000, 769)).collect::<Vec<_>>(),
+        [Contradiction::Surface]
+    );
+    assert!(may_share(&one, &house(15_000, 769)));
+    assert!(!may_share(&one, &house(16_000, 769)), "too far apart");
+    assert!(
+        !may_share(&house(14_500, 750), &house(15_000, 750)),
+        "round"
+    );
+    let cheaper = Fingerprint {
+        price_eur: Some(609_000),
+        ..house(15_000, 769)
+    };
+    assert!(!may_share(&one, &cheaper));
+    // A seller may sell several plots of one area.
+    let sold = |surface_dm2: u32| {
+        let mut sold = house(surface_dm2, 769);
+        sold.seller.push(7);
+        sold
+    };
+    assert!(!may_share(&sold(14_500), &sold(15_000)));
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub struct CsvWriter<W: Write> {
 }
 
 impl<W: Write> CsvWriter<W> {
-    /// Writes the header at once, so that an output without rows also has one.
+    /// Writes the header immediately, so that an output without rows also has one.
     ///
     /// # Errors
     /// `out` fails.

@@ -1,8 +1,8 @@
 //! The pool of query threads: separate from the reactor, with bounded queues and a separate lane for heavy clients.
 //!
 //! A query over HTTP runs here from start to end; its parallel iterators stay on the same threads. If every slot is
-//! taken, the caller gets an error at once instead of an unlimited queue. A caller that disconnects before its job
-//! starts costs nothing; one that disconnects later sets the job's [`Interrupt`].
+//! taken, the caller immediately gets an error instead of waiting in an unlimited queue. A caller that disconnects
+//! before its job starts costs nothing; one that disconnects later sets the job's [`Interrupt`].
 //!
 //! There are two lanes, each with one thread per core, and as many for short jobs (`JobThreads`). A client that has
 //! more jobs in flight than there are cores, was busy for most of the last seconds, or sends a batch, is served in the

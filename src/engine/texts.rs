@@ -101,7 +101,7 @@ fn placed_tokens(analyzer: &mut TextAnalyzer, text: &str) -> Vec<(usize, String)
     tokens
 }
 
-/// Returns the number of typing errors tolerated in a word or stem with so many letters.
+/// Returns the number of typing errors tolerated in a word or stem of a given length.
 pub fn errors_max(letters: usize) -> u8 {
     TYPO_LENGTHS.iter().filter(|from| letters >= **from).count() as u8
 }

@@ -1,7 +1,7 @@
 //! Kept versions of tables in SQL: `select … from dvf for version as of 12`, and versions set for a whole session.
 //!
 //! The parser supports the clause only in other dialects. So the clause is found among the tokens of the query and
-//! replaced with blanks, which keeps the positions in later error messages correct. In the parsed statement the table
+//! replaced with spaces, which keeps the positions in later error messages correct. In the parsed statement the table
 //! then gets the name `dvf@12`, under which the session opens that version of it, and keeps its own name as an alias.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,7 +145,7 @@ fn place(location: Location) -> Place {
     (location.line, location.column)
 }
 
-/// Returns the query with every clause replaced by as many blanks, and the clauses.
+/// Returns the query with every clause replaced by as many spaces, and the clauses.
 fn cut_clauses(sql: &str) -> Result<(String, Vec<Clause>), Error> {
     // A text that cannot be tokenised is refused by the parser, with its message.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location() else {
@@ -190,7 +190,7 @@ fn misplaced((line, column): Place) -> Error {
     ))
 }
 
-/// Returns the text with the ranges replaced by blanks. The ranges must be in order.
+/// Returns the text with the ranges replaced by spaces. The ranges must be in order.
 fn blanked(sql: &str, ranges: &[(Place, Place)]) -> String {
     let (mut line, mut column) = (1, 1);
     let mut ranges = ranges.iter().peekable();

@@ -9,6 +9,7 @@ use super::findings::{Findings, Place};
 use super::record::Erasure;
 use toise_adverts::contacts::ErasedContacts;
 use toise_base::clock::Clock;
+use toise_base::progress::Progress;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_store::Store;
@@ -29,6 +30,7 @@ pub(crate) struct Folder {
     pub lake: Lake,
     pub data: PathBuf,
     pub clock: Clock,
+    pub progress: Progress,
 }
 
 /// The contacts that are searched for, and the erasure that records what is found; none in a dry run.

@@ -7,7 +7,7 @@
 //!    row that records the erasure. From then on, ingestion removes them from every advert that arrives.
 //! 2. They are removed from adverts and their properties, then from the other rows of store and ledger (`rows`), and
 //!    from stored pages and reports (`files`). Last, they are removed from the tables and the text index, whose old
-//!    files are deleted at once (`tables`).
+//!    files are deleted immediately (`tables`).
 //! 3. The files of store and ledger are rewritten without free space, and the row of the erasure is completed.
 //!
 //! Each step can be repeated. If the process is killed, [`Eraser::resume`] or the next erasure searches everything
@@ -39,8 +39,9 @@ use context::{Folder, Search};
 pub use error::{Error, Result};
 pub use findings::{ErasureReport, Findings, Place, PlaceReport};
 use record::Erasure;
-use toise_adverts::contacts::{Contact, Unknown};
+use toise_adverts::contacts::{Contact, RemovedValue};
 use toise_base::file_lock;
+use toise_base::progress::Progress;
 use toise_lake::Lake;
 use toise_listings::Listings;
 use toise_listings::records::erasing::{Removal, SearchedAdverts};
@@ -53,7 +54,7 @@ const LOCK_FILE: &str = "erasure.lock";
 pub struct Eraser(Folder);
 
 impl Eraser {
-    /// Creates the eraser of a data folder from its parts.
+    /// Creates the eraser of a data folder from its parts. It shows no progress.
     pub fn new(store: Store, listings: Listings, lake: Lake) -> Self {
         Self(Folder {
             data: store.folder().to_owned(),
@@ -61,7 +62,14 @@ impl Eraser {
             store,
             listings,
             lake,
+            progress: Progress::silent(),
         })
+    }
+
+    /// Shows progress over adverts, data files and the text index.
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        self.0.progress = progress;
+        self
     }
 
     /// Removes contacts from all stored data, or reports what would be removed. Returns once they are gone. Blocks.
@@ -167,7 +175,7 @@ impl Eraser {
     fn run(&self, mut search: Search<'_>) -> Result<Findings> {
         let contacts = search.contacts.clone();
         let removal: Removal =
-            Arc::new(move |record: &mut Value| contacts.remove_from(record, Unknown::Absent));
+            Arc::new(move |record: &mut Value| contacts.remove_from(record, RemovedValue::Absent));
         self.adverts(&mut search, &removal)?;
         rows::run(&self.0, &mut search)?;
         files::run(&self.0, &mut search)?;
@@ -177,6 +185,8 @@ impl Eraser {
 
     /// Searches and clears the adverts and their properties.
     fn adverts(&self, search: &mut Search<'_>, removal: &Removal) -> Result<()> {
+        let last = self.0.listings.last_advert_number()?;
+        let bar = self.0.progress.rows("adverts", last.unsigned_abs());
         let mut after = 0;
         while let Some(batch) =
             self.0
@@ -194,7 +204,9 @@ impl Eraser {
                 )?;
             }
             search.findings.add_listings(&batch.found);
+            bar.set_position(after.unsigned_abs());
         }
+        bar.finish_and_clear();
         Ok(())
     }
 }

@@ -95,7 +95,7 @@ pub fn merge(from: &Path, data: &Path) -> Result<()> {
         if own.store != newer.store {
             return Err(Error::List {
                 path: from.to_owned(),
-                reason: "was made with another store than the backup".to_owned(),
+                reason: "belongs to a different store from the backup".to_owned(),
             });
         }
         newer.contacts.extend(own.contacts);
@@ -119,7 +119,7 @@ fn read(path: &Path) -> Result<Option<ListFile>> {
     Ok(Some(file))
 }
 
-/// Replaces the file at once; durable on return.
+/// Replaces the file atomically; durable on return.
 fn replace(path: &Path, file: &ListFile) -> Result<()> {
     let text = serde_json::to_vec_pretty(file).map_err(std::io::Error::from);
     text.and_then(|text| durable::replace(path, &text))

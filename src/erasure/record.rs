@@ -1,4 +1,4 @@
-//! The rows of erasures in the store, in which a removal and its record change together.
+//! Records erasures in the store, each in the same transaction as the removal that it describes.
 
 use rusqlite::{OptionalExtension, Transaction};
 use uuid::Uuid;

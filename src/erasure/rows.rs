@@ -10,7 +10,7 @@ use super::context::{Folder, Search, id_text};
 use super::findings::Place;
 use super::{Result, record};
 use toise_accounts::forget;
-use toise_adverts::contacts::{ErasedContacts, Unknown};
+use toise_adverts::contacts::{ErasedContacts, RemovedValue};
 use toise_store::{Database, Store, document};
 
 /// Rows read together.
@@ -158,7 +158,7 @@ fn changed(
         let Ok(mut record) = serde_json::from_slice::<Value>(&text) else {
             continue;
         };
-        if contacts.remove_from(&mut record, Unknown::Absent) {
+        if contacts.remove_from(&mut record, RemovedValue::Absent) {
             let id = match row.get(2)? {
                 SqlValue::Blob(bytes) => id_text(&bytes),
                 SqlValue::Text(text) => text,

@@ -2,7 +2,7 @@
 //!
 //! The tables and the text index are derived from the store, from which the contacts are already gone: compacting the
 //! cleared records replaces the rows that hold a contact. Previous versions, which still have these rows, are deleted
-//! at once, not only after later publications.
+//! immediately, not only after later publications.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,11 @@ pub(crate) fn run(folder: &Folder, search: &mut Search<'_>) -> Result<()> {
         compaction::retry_while_locked(|| Ok(lake.forget_versions(schema)?))?;
     }
     if folder.data.join(texts::FOLDER).exists() {
-        texts::replace(&folder.data, &folder.listings)?;
+        let listings = &folder.listings;
+        let properties = listings.count_since(ListingKind::Property, 0, usize::MAX)?;
+        let bar = folder.progress.rows("text index", properties as u64);
+        texts::replace(&folder.data, listings, &|indexed| bar.inc(indexed))?;
+        bar.finish_and_clear();
     }
     Ok(())
 }
@@ -100,8 +104,11 @@ fn searched(
     entries: Vec<toise_lake::snapshot::DataFileEntry>,
 ) -> Result<Vec<String>> {
     let own = folder.lake.folder(schema);
+    let rows = entries.iter().map(|entry| entry.rows).sum();
+    let bar = folder.progress.rows(schema.name, rows);
     let mut found = Vec::new();
     for entry in entries {
+        bar.inc(entry.rows);
         let path = own.join(&entry.file);
         // A publication of another process may have deleted the file of a previous version.
         if !path.exists() {
@@ -118,6 +125,7 @@ fn searched(
             }
         }
     }
+    bar.finish_and_clear();
     Ok(found)
 }
 

@@ -26,7 +26,7 @@ use crate::request::fields::{
 };
 use crate::request::{is_without_class, parse_cells};
 pub use report::BulkEstimateReport;
-use table::{EstimateTableBuilder, schema};
+use table::{EstimateRow, batch, schema};
 use toise_base::formula::Formulas;
 use toise_base::progress::Progress;
 use toise_contract::fields::FieldKind;
@@ -150,25 +150,10 @@ fn portfolio_of(input: PathBuf, renames: Vec<(String, String)>) -> Portfolio {
 ///
 /// See [`Error`]; no output file is left in that case. A row that cannot be valued is not an error.
 pub fn run(valuer: &Valuer, options: &BulkEstimateOptions) -> Result<BulkEstimateReport, Error> {
-    let started = Instant::now();
-    let portfolio = portfolio_of(options.input.clone(), options.renames.clone());
-    let opened = OpenPortfolio::new(&portfolio)?;
-    let (detail, today) = (options.detail, options.today);
-    let columns = EstimateColumns::new(&opened.columns);
-    let columns = columns.map_err(|error| error.in_file(&opened.name))?;
-    let run = EstimateRun::new(valuer, detail, today, columns, &options.geocoder)?;
-    let output = PortfolioOutput::create(&options.output, &run.schema, options.formulas)?;
-    let reading = opened.reading.clone();
-    let mut report = BulkEstimateReport::default();
-    portfolio::run(
-        &portfolio,
-        opened,
-        output,
-        options.progress,
-        move |rows| run.answer(rows),
-        |counts| report.add(&counts),
-    )?;
-    Ok(report.finish(&reading, started))
+    run_remote(valuer.adjustments, options, |job, blocks, answers| {
+        let run = EstimateRun::of_job(valuer, job, &options.geocoder)?;
+        portfolio::answer_here(blocks, answers, move |rows| run.answer(rows))
+    })
 }
 
 /// Like [`run`], but other processes value the blocks: `answer` gets their results for the given job, which they run as
@@ -240,29 +225,7 @@ impl EstimateColumns {
 }
 
 impl EstimateRun {
-    /// Prepares a run. Opens the address index only if the portfolio has address columns.
-    fn new(
-        valuer: &Valuer,
-        detail: Detail,
-        today: NaiveDate,
-        columns: EstimateColumns,
-        geocoder: &LazyGeocoder,
-    ) -> Result<Self, Error> {
-        let geocoder = match columns.addresses {
-            Some(_) => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
-            None => None,
-        };
-        Ok(Self {
-            valuer: valuer.clone(),
-            detail,
-            today,
-            schema: schema(detail, columns.addresses.is_some()),
-            columns,
-            geocoder,
-        })
-    }
-
-    /// Prepares a run that values the blocks of a job.
+    /// Prepares a run that values the blocks of a job. Opens the address index only if the portfolio has address columns.
     ///
     /// # Errors
     /// The job's columns do not describe homes, or the address index cannot be read.
@@ -278,7 +241,18 @@ impl EstimateRun {
             has_contributions: job.has_contributions,
         };
         let columns = EstimateColumns::new(&found)?;
-        Self::new(valuer, detail, job.today, columns, geocoder)
+        let geocoder = match columns.addresses {
+            Some(_) => Some(Arc::clone(geocoder.get().map_err(Error::Addresses)?)),
+            None => None,
+        };
+        Ok(Self {
+            valuer: valuer.clone(),
+            detail,
+            today: job.today,
+            schema: schema(detail, columns.addresses.is_some()),
+            columns,
+            geocoder,
+        })
     }
 
     /// Returns the schema of the results.
@@ -291,7 +265,7 @@ impl EstimateRun {
     /// # Errors
     /// The columns cannot be built.
     pub fn answer(&self, rows: &InputRows) -> Result<(RecordBatch, BulkEstimateReport), Error> {
-        let mut table = EstimateTableBuilder::default();
+        let mut answers = Vec::with_capacity(rows.block.len());
         let mut counts = BulkEstimateReport::default();
         let columns = self.columns.addresses;
         let given = columns.map(|columns| columns.of_block(&rows.block));
@@ -299,12 +273,10 @@ impl EstimateRun {
         for row in 0..rows.block.len() {
             counts.rows += 1;
             let id = self.columns.id.map(|column| rows.block.cell(row, column));
-            match id.filter(|id| !id.is_empty()) {
-                Some(id) => table.ids.append_value(id),
-                None => table
-                    .ids
-                    .append_value((rows.first_row + row as u64).to_string()),
-            }
+            let id = match id.filter(|id| !id.is_empty()) {
+                Some(id) => id.to_owned(),
+                None => (rows.first_row + row as u64).to_string(),
+            };
             for (column, field) in &self.columns.fields {
                 let cell = rows.block.cell(row, *column);
                 if is_without_class(field, cell) {
@@ -314,32 +286,34 @@ impl EstimateRun {
                         .add(WITHOUT_ENERGY_CLASS, line, field.column, cell);
                 }
             }
-            let (value, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
-            table.addresses.push(address.as_ref());
-            match value {
+            let (answer, address) = self.value(rows, row, (given.as_ref(), &mut addresses));
+            match &answer {
                 Ok(estimate) => {
-                    if let Some(found) = address {
+                    if let Some(found) = &address {
                         let precision = found.precision.name();
                         *counts.located.entry(precision.into()).or_default() += 1;
                         counts.without_town += u64::from(found.is_without_town);
                     }
-                    counts.price(&estimate);
-                    table.price(&estimate);
+                    counts.price(estimate);
                 }
                 Err(fault) => {
                     counts.errors += 1;
                     if !rows.faults.contains_key(&row) {
                         let line = rows.block.line(row);
-                        let (column, cell) = self.at_fault(rows, row, &fault, given.as_ref());
+                        let (column, cell) = self.at_fault(rows, row, fault, given.as_ref());
                         let reason = fault.to_string();
                         counts.left_out.add(&reason, line, &column, &cell);
                     }
                     *counts.status.entry(fault.status().into()).or_default() += 1;
-                    table.error(&fault);
                 }
             }
+            answers.push(EstimateRow {
+                id,
+                answer,
+                address,
+            });
         }
-        Ok((table.finish(self)?, counts))
+        Ok((batch(self, &answers)?, counts))
     }
 
     /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.

@@ -18,20 +18,10 @@ use toise_lake::{self as lake, Lake};
 use toise_opendata::dvf;
 
 /// Columns read from the table of sales.
+#[rustfmt::skip]
 pub const COLUMNS: [&str; 13] = [
-    "id",
-    "transaction_date",
-    "transaction_type",
-    "property_type",
-    "price_eur",
-    "price_per_m2_living_eur",
-    "surface_m2",
-    "main_rooms",
-    "land_surface_m2",
-    "departement_code",
-    "lat",
-    "lon",
-    "insee_code",
+    "id", "transaction_date", "transaction_type", "property_type", "price_eur", "price_per_m2_living_eur",
+    "surface_m2", "main_rooms", "land_surface_m2", "departement_code", "lat", "lon", "insee_code",
 ];
 
 /// Name of the rule about positions.

@@ -357,7 +357,7 @@ fn read_sales(bytes: Vec<u8>) -> Result<(SaleColumns, SaleResiduals), Box<dyn st
         let integers = |name: &str| numbers::<Int32Type>(&batch, name, "integers");
         let texts = |name: &str| {
             let column = column(&batch, name)?.as_string_opt::<i32>();
-            column.ok_or_else(|| format!("column {name} holds no texts"))
+            column.ok_or_else(|| format!("column {name} does not contain strings"))
         };
         let days = numbers::<Date32Type>(&batch, "date", "dates")?;
         let prices = numbers::<Float64Type>(&batch, "price_eur", "numbers")?;

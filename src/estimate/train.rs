@@ -26,9 +26,9 @@ const DECAY_DAYS: f64 = 250.0;
 const HORIZON_DRAWS: f64 = 1_024.0;
 /// Minimum sales for training.
 pub const SALES_MIN: usize = 100;
-/// Minimum errors to train trees of the width; below it, all homes have the same width.
+/// Minimum errors to train trees that predict the width of the interval; with fewer, all homes have the same width.
 const WIDTHS_MIN: usize = 500;
-/// Trees of the width, with their depth and learning rate.
+/// Number of trees that predict the width, with their depth and learning rate.
 const WIDTH_TREES: usize = 120;
 const WIDTH_DEPTH: usize = 4;
 const WIDTH_RATE: f64 = 0.06;

@@ -22,7 +22,7 @@ pub enum Adjustments {
 #[derive(Clone, Debug)]
 pub struct Valuer {
     model: Arc<Model>,
-    adjustments: Adjustments,
+    pub(super) adjustments: Adjustments,
 }
 
 impl Valuer {

@@ -8,7 +8,7 @@ use plotters::prelude::*;
 
 use super::ReportCard;
 use super::metrics::{SEGMENT_MIN, SegmentMetrics};
-use crate::letters;
+use crate::font;
 
 /// Height of a letter, and of a line of text, in pixels.
 const LETTER: i32 = 13;
@@ -31,7 +31,7 @@ type DrawResult = Result<(), Box<dyn std::error::Error>>;
 /// # Errors
 /// The file cannot be written.
 pub fn draw(report: &ReportCard, path: &Path) -> DrawResult {
-    letters::register()?;
+    font::register()?;
     let judged = report.segments.iter();
     let judged: Vec<_> = judged
         .filter(|segment| segment.quality.sales >= SEGMENT_MIN)

@@ -28,7 +28,7 @@ pub enum PlaceKind {
     City,
 }
 
-/// Errors in places that the estimator did not know.
+/// Errors in places that the estimator was not trained on.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeaveOutReport {
     /// The kind of place that was held out.
@@ -41,7 +41,7 @@ pub struct LeaveOutReport {
     pub mean_coverage: f64,
 }
 
-/// Errors in one place that the estimator did not know.
+/// Errors in one place that the estimator was not trained on.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlaceMetrics {
     /// Code of the department, or INSEE code of the commune.

@@ -9,9 +9,9 @@
 pub mod baselines;
 #[cfg(feature = "plots")]
 mod chart;
-pub mod leave_out;
 #[cfg(feature = "plots")]
-pub mod letters;
+pub mod font;
+pub mod leave_out;
 mod metrics;
 pub mod report;
 pub mod rolling;

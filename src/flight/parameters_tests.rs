@@ -1,4 +1,4 @@
-//! Tests with parameters as clients send them, and with messages that only an attacker sends.
+//! Tests with parameters as clients send them, and with malicious messages.
 
 use std::sync::Arc;
 

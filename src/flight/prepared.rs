@@ -79,7 +79,7 @@ impl PreparedStatements {
     fn put(&self, key_id: Uuid, id: Uuid, statement: PreparedStatement) {
         let statements = self.of(key_id);
         statements.insert(id, statement);
-        // Drops statements beyond the bound at once, instead of at the next maintenance of the cache.
+        // Drops statements beyond the bound immediately, instead of at the next maintenance of the cache.
         statements.run_pending_tasks();
     }
 

@@ -108,11 +108,11 @@ impl KnownName {
         if found.is_empty() {
             found = index().former(folded).collect();
         }
-        found.sort_by_key(|place| (Reverse(today(place).population), place.code));
-        found.dedup_by_key(|place| today(place).code);
+        found.sort_by_key(|place| (Reverse(current_commune(place).population), place.code));
+        found.dedup_by_key(|place| current_commune(place).code);
         let name = found.first()?.name;
         if wanted == PlaceCode::Department {
-            let codes = of_departments(&found);
+            let codes = department_list(&found);
             return Some(Self { name, codes });
         }
         let several = found.len() > 1;
@@ -161,7 +161,7 @@ fn is_divided(places: &[&Place]) -> bool {
 }
 
 /// Returns the current commune that a place belongs to.
-fn today(place: &'static Place) -> &'static Place {
+fn current_commune(place: &'static Place) -> &'static Place {
     let parent = || Places::get().place(place.parent?);
     match place.kind {
         PlaceKind::Former | PlaceKind::FormerCode => parent().unwrap_or(place),
@@ -172,7 +172,7 @@ fn today(place: &'static Place) -> &'static Place {
 /// Formats the wanted code of a place with its other code in brackets, and with the department if several places share
 /// the name.
 fn codes(place: &'static Place, wanted: PlaceCode, several: bool) -> String {
-    let commune = today(place);
+    let commune = current_commune(place);
     let shown = place.postal_codes.len().min(LISTED_MAX);
     let mut postal: Vec<String> = place.postal_codes[..shown]
         .iter()
@@ -201,7 +201,7 @@ fn codes(place: &'static Place, wanted: PlaceCode, several: bool) -> String {
 }
 
 /// Lists the departments of places in order, without duplicates.
-fn of_departments(places: &[&'static Place]) -> String {
+fn department_list(places: &[&'static Place]) -> String {
     let mut known = BTreeSet::new();
     let mut codes: Vec<&str> = places.iter().map(|place| place.department).collect();
     codes.retain(|code| known.insert(*code));
@@ -255,7 +255,8 @@ fn signature(name: &str) -> u32 {
     letters.fold(0, |bits, letter| bits | 1 << (letter - b'a'))
 }
 
-/// Returns the name with the fewest edits from a text, the most populous one if several; `None` if none is near enough.
+/// Returns the name with the fewest edits from a text; of several, that of the largest population. `None` if no name is
+/// near enough.
 fn nearest(folded: &str, wanted: PlaceCode) -> Option<&'static str> {
     let edits_max = match folded.len() {
         _ if folded.bytes().any(|byte| byte.is_ascii_digit()) => return None,

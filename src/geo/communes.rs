@@ -224,8 +224,8 @@ pub fn find_by_postal_code_and_likeness(postal_code: &str, name: &str) -> Option
     (is_like && !has_other && !name.is_empty()).then_some(only)
 }
 
-/// Returns whether a postal code that got back its first digit, a zero, fits the town next to it: `01000` fits Bourg, but
-/// not Bruxelles, whose code `1000` is not French. Every code fits an empty name.
+/// Returns whether a postal code whose leading zero was restored fits the town next to it: `01000` fits Bourg, but not
+/// Bruxelles, whose code `1000` is not French. Every code fits an empty name.
 pub fn fits_restored_code(postal_code: &str, town: &str) -> bool {
     let name = town_of(town);
     let department = postal_code.get(..2).unwrap_or_default();

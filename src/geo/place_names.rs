@@ -188,7 +188,7 @@ pub(crate) fn fold(name: &str) -> String {
     folded
 }
 
-/// Returns the letters of a character without accents; a blank for a character that is neither a letter nor a digit.
+/// Returns the letters of a character without accents; a space for a character that is neither a letter nor a digit.
 fn letters(character: char) -> impl Iterator<Item = char> {
     std::iter::once(character)
         .nfd()

@@ -1,16 +1,17 @@
 //! Finds the places that a query may name: communes, arrondissements and former communes. It finds them by name, by the
 //! beginning of a name, with one wrong letter, or by postal code.
 //!
-//! Names are looked up without blanks, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
-//! may be abbreviated, and a leading article may be omitted. Names of at least five letters are also found with one
-//! edit, and names of four letters with less certainty. Both use symmetric deletion: name and query are one edit apart
-//! only if dropping at most one letter of each gives the same string.
+//! Names are looked up without spaces, so `saintetienne` and `Saint-Étienne` are one key. `Saint`, `Sainte` and `sur`
+//! may be abbreviated, and a leading article or all articles and prepositions may be omitted (`Chalon Saône`). Names of
+//! at least five letters are also found with one edit, and names of four letters with less certainty. Both use symmetric
+//! deletion: name and query are one edit apart only if dropping at most one letter of each gives the same string.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::text::deletions::Deletions;
 use super::text::fold;
+use super::text::lexicon;
 use super::text::likeness::distance;
 use toise_geo::places::{DIVIDED_CITIES, PlaceKind, Places};
 
@@ -28,6 +29,8 @@ const EDITED: f32 = 1.0;
 pub const SHORT_EDITED: f32 = 0.45;
 /// Quality of a name whose article was omitted or added.
 const WITHOUT_ARTICLE: f32 = 0.97;
+/// Quality of a name without all its articles and prepositions.
+const WITHOUT_PARTICLES: f32 = 0.95;
 /// Quality of the shortest prefix of a name; longer ones are better.
 const PREFIX: f32 = 0.8;
 
@@ -68,6 +71,8 @@ pub fn expand(word: &str) -> &str {
         "s" => "sur",
         "ss" => "sous",
         "nd" => "notredame",
+        "gd" => "grand",
+        "gde" => "grande",
         "mt" => "mont",
         word => word,
     }
@@ -137,8 +142,8 @@ pub fn beginning(key: &str) -> Vec<NamedPlace> {
     }
 }
 
-/// Returns the places whose name begins with the words of a key, as `Digne` begins Digne-les-Bains; none if the words
-/// begin too many names.
+/// Returns the places whose name begins with the words of a key, such as Digne-les-Bains for `Digne`; none if too many
+/// names begin with the words.
 pub fn first_words(key: &str) -> Vec<NamedPlace> {
     let mut found = beginning(key);
     if found.len() >= PREFIX_PLACES_MAX {
@@ -302,6 +307,14 @@ impl NameIndex {
             if article.is_some() && words.len() > 1 {
                 index.add(&words[1..], number, WITHOUT_ARTICLE);
             }
+            let main: Vec<String> = words
+                .iter()
+                .filter(|word| !lexicon::is_article(word))
+                .cloned()
+                .collect();
+            if main.len() > 1 {
+                index.add(&main, number, WITHOUT_PARTICLES);
+            }
             if place.kind == PlaceKind::Arrondissement {
                 index.add_arrondissement(&words, number);
             }
@@ -403,6 +416,15 @@ mod tests {
         }
         assert_eq!(codes(named(&words("Le Puy en Velay"))), ["43157"]);
         assert_eq!(codes(named(&words("puy-en-velay"))), ["43157"]);
+        for (text, code) in [
+            ("St Alban Limagnole", "48132"),
+            ("St-Alban s/ Limagnole", "48132"),
+            ("Bourgs/Colagne", "48099"),
+            ("Chalon Saône", "71076"),
+            ("Gd Bornand", "74136"),
+        ] {
+            assert_eq!(codes(named(&words(text))), [code], "{text}");
+        }
         for text in [
             "paris 10",
             "Paris 10e",

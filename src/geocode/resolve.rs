@@ -324,12 +324,25 @@ impl<'g, 'a> RepeatedAddresses<'g, 'a> {
         }
     }
 
-    /// Returns the position of an address; see [`Geocoder::locate`].
+    /// Returns the position of an address; see [`Geocoder::locate`]. A town that is the whole address of a row has at
+    /// most medium confidence, because many streets and places have the name of a town.
     pub fn locate(&mut self, asked: PostalAddress<'a>) -> &Result<Resolved, Unlocated> {
         let geocoder = self.geocoder;
         self.known
             .entry(asked)
-            .or_insert_with(|| geocoder.locate(asked))
+            .or_insert_with(|| geocoder.locate(asked).map(with_doubtful_town))
+    }
+}
+
+fn with_doubtful_town(found: Resolved) -> Resolved {
+    let is_doubtful = found.is_without_town && found.precision == Precision::Town;
+    let confidence = match found.confidence {
+        Confidence::High if is_doubtful => Confidence::Medium,
+        confidence => confidence,
+    };
+    Resolved {
+        confidence,
+        ..found
     }
 }
 

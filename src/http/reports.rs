@@ -1,4 +1,4 @@
-//! Reads the reports that commands left in the data folder: one JSON file each, named `<what>-<moment>.json`.
+//! Reads the reports that commands left in the data folder: one JSON file each, named `<name>-<time>.json`.
 //!
 //! Blocks. A file that is too large or not JSON is skipped: reports are only for information.
 
@@ -17,8 +17,8 @@ const FILES_MAX: usize = 10_000;
 /// Suffix of the file names of reports.
 const ENDING: &str = ".json";
 
-/// Returns the reports of a folder with their names, newest first: at most `take`, after the first `skip`. The moment
-/// at the end of the name says how old a report is.
+/// Returns the reports of a folder with their names, newest first: at most `take`, after the first `skip`. The time at
+/// the end of the name says how old a report is.
 ///
 /// # Errors
 /// The folder cannot be read. A folder that does not exist holds no reports.
@@ -68,7 +68,7 @@ fn name_of(file: &DirEntry) -> Option<String> {
     Some(name.strip_suffix(ENDING)?.to_owned())
 }
 
-/// Returns the moment in the name of a report.
+/// Returns the time in the name of a report.
 fn moment(name: &str) -> &str {
     name.rsplit('-').next().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Common properties of the cells of a column of delimited text, which determine its type.
+//! Collects the properties that the cells of a column of delimited text have in common, which determine its type.
 //!
 //! Codes stay text: columns named like codes, and columns in which a number starts with a zero or has more digits than
 //! fit an integer. A column whose numbers can be read in two ways is read with the decimal mark of the other columns.
@@ -26,7 +26,7 @@ const CODE_WORDS: [&str; 28] = [
 ];
 /// Those of the words that say nothing about the code: `code_version` may hold `1.0`.
 const VAGUE_CODE_WORDS: [&str; 3] = ["code", "codes", "section"];
-/// Minimum digits of a code that is no version.
+/// Minimum digits of a code that is not a version.
 const CODE_DIGITS_MIN: usize = 4;
 /// The suffix that some programs add to a code that they store as a number.
 const CODE_DECIMALS: &str = ".0";
@@ -209,7 +209,7 @@ impl ColumnEvidence {
         !self.is_code && self.numbers == self.values
     }
 
-    /// Returns what a lone separator means, from the evidence of the column, else of the whole file.
+    /// Returns what a lone separator means, from the evidence of the column, or otherwise of the whole file.
     pub(crate) fn lone_separator(&self) -> LoneSeparator {
         if self.is_undecided() {
             self.of_file
@@ -279,7 +279,7 @@ fn words(name: &str) -> Vec<String> {
     words.map(|word| word.replace('é', "e")).collect()
 }
 
-/// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is no day.
+/// Parses a day as days since 1970-01-01. Digits alone are a number, and a text with a time of day is not a day.
 pub(crate) fn day_number(cell: &str) -> Option<i32> {
     let is_day = cell.len() <= DAY_LENGTH_MAX && !cell.bytes().all(|byte| byte.is_ascii_digit());
     Date32Type::parse(&is_day.then(|| day::iso(cell)).flatten()?)

@@ -12,19 +12,10 @@ const YEARS: std::ops::RangeInclusive<i32> = 1900..=2200;
 const COMPACT_LENGTH: usize = 8;
 /// Beginnings of the names of months, French then English, in lower case without accents. A name or an abbreviation
 /// begins with one of them, and no name begins with one of another month.
+#[rustfmt::skip]
 const MONTHS: [&[&str]; 12] = [
-    &["jan"],
-    &["fev", "feb"],
-    &["mar"],
-    &["avr", "apr"],
-    &["mai", "may"],
-    &["juin", "jun"],
-    &["juil", "jul"],
-    &["aou", "aug"],
-    &["sep"],
-    &["oct"],
-    &["nov"],
-    &["dec"],
+    &["jan"], &["fev", "feb"], &["mar"], &["avr", "apr"], &["mai", "may"], &["juin", "jun"], &["juil", "jul"],
+    &["aou", "aug"], &["sep"], &["oct"], &["nov"], &["dec"],
 ];
 
 /// Reads a day, with or without a time of day after it. `None` for any other text, a day that does not exist, and a year
@@ -86,7 +77,7 @@ fn without_time(cell: &str) -> &str {
         })
 }
 
-/// Splits a day into its three parts, which the same sign separates.
+/// Splits a day into its three parts, which the same character separates.
 fn parts(date: &str) -> Option<[&str; 3]> {
     let separator = date
         .chars()

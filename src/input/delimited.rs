@@ -9,9 +9,10 @@ use std::io::{self, Read};
 use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
-use crate::closing::{Closed, header_end};
 use crate::form::SharedForm;
-use crate::titles::{TITLE_LINES_MAX, has_split_header, title_bytes};
+use crate::titles::{TITLE_LINES_MAX, has_split_header, looks_like_row, title_bytes};
+pub use crate::trailing_delimiter::HeaderGap;
+use crate::trailing_delimiter::{ClosedHeader, header_gap};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";
@@ -20,24 +21,31 @@ const SEPARATOR_LINE: &[u8] = b"sep=";
 const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two lines, of which only the first is read: \
     write them in one line";
 
+/// Note on a text without a header.
+const ROW_AS_NAMES: &str = "warning: the first line is read as the names of columns, but looks like a row: write a line \
+    of names above it";
+/// Note on a first column that only the rows have.
+const ROW_NUMBERS: &str =
+    "the first column has no name in the header: it holds the numbers that R gives to rows";
+
 /// How a delimited text is split into cells.
 #[derive(Clone, Debug)]
 pub struct Splitter {
     delimiter: u8,
     /// Bytes above the header.
     preamble: usize,
-    /// Where the header lacks the delimiter that closes all rows, in bytes.
-    unclosed_at: Option<usize>,
+    /// Where the header lacks a delimiter that all rows have.
+    gap: Option<HeaderGap>,
     is_flexible: bool,
     trim: csv::Trim,
     buffer_bytes: Option<usize>,
 }
 
 impl Splitter {
-    /// Creates the splitter of a text that begins with `start`, and records its delimiter and the line of its
-    /// header in `form`. The delimiter is the given one, else the one that the text names, else the one detected in the
-    /// header. In a text with vertical bars, quotation marks have no special meaning: the tax office writes such files
-    /// without quoting, and street names may contain quotation marks.
+    /// Creates the splitter of a text that begins with `start`, and records its delimiter and the line of its header in
+    /// `form`. The delimiter is the given one if there is one, otherwise the one that the text names, otherwise the one
+    /// detected in the header. In a text with vertical bars, quotation marks have no special meaning: the tax office
+    /// writes such files without quoting, and street names may contain quotation marks.
     pub fn new(start: &[u8], delimiter: Option<u8>, form: &SharedForm) -> Self {
         let named = separator_line(start);
         let above = named.map_or(0, |(_, end)| end);
@@ -48,15 +56,21 @@ impl Splitter {
         if has_split_header(&start[preamble..], delimiter) {
             form.add_note(SPLIT_HEADER);
         }
+        if looks_like_row(&start[preamble..], delimiter) {
+            form.add_note(ROW_AS_NAMES);
+        }
         if title > 0 {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
             form.set_header_line(lines as u64 + 1);
         }
-        let unclosed_at = header_end(&start[preamble..], delimiter).map(|end| preamble + end);
+        let gap = header_gap(&start[preamble..], delimiter).map(|gap| gap.after(preamble));
+        if matches!(gap, Some(HeaderGap::Start(_))) {
+            form.add_note(ROW_NUMBERS);
+        }
         Self {
             delimiter,
             preamble,
-            unclosed_at,
+            gap,
             is_flexible: false,
             trim: csv::Trim::None,
             buffer_bytes: None,
@@ -73,12 +87,12 @@ impl Splitter {
         self.preamble
     }
 
-    /// Returns whether all rows end with a delimiter that the header lacks: they have a last column without a name.
-    pub fn lacks_closing_delimiter(&self) -> bool {
-        self.unclosed_at.is_some()
+    /// Returns where the header lacks a delimiter that all rows have: their first or last column has no name.
+    pub fn header_gap(&self) -> Option<HeaderGap> {
+        self.gap
     }
 
-    /// Accepts rows of another width than the header.
+    /// Accepts rows that are wider or narrower than the header.
     #[must_use]
     pub fn flexible(self) -> Self {
         Self {
@@ -87,7 +101,7 @@ impl Splitter {
         }
     }
 
-    /// Removes blanks around cells.
+    /// Removes spaces around cells.
     #[must_use]
     pub fn trimmed(self) -> Self {
         Self {
@@ -117,9 +131,8 @@ impl Splitter {
         if let Some(bytes) = self.buffer_bytes {
             builder.buffer_capacity(bytes);
         }
-        let unclosed_at = self.unclosed_at.map(|at| (at, self.delimiter));
         builder.from_reader(EvenText {
-            inner: Closed::new(source, unclosed_at),
+            inner: ClosedHeader::new(source, self.gap, self.delimiter),
             delimiter: has_quotes.then_some(self.delimiter),
             preamble: self.preamble,
             place: Place::Start,
@@ -144,6 +157,22 @@ pub(crate) fn marked_text(cell: &str) -> Option<&str> {
 /// Returns a cell without the mark by which somebody made it text for a spreadsheet: `01002` for `="01002"` and `'01002`.
 pub fn unmarked(cell: &str) -> &str {
     marked_text(cell).unwrap_or(cell)
+}
+
+/// Returns what a row of another width than the header is about: the name of its first column without a cell, or its
+/// first cell without a column. The other text is empty.
+pub fn misfit<'t>(names: &'t [String], row: &'t csv::StringRecord) -> (&'t str, &'t str) {
+    let column = names.get(row.len()).map_or("", String::as_str);
+    (column, row.get(names.len()).unwrap_or_default())
+}
+
+/// Returns the end of a message on a row of another width than the header ([`misfit`]); empty if nothing is known.
+pub fn misfit_note(names: &[String], row: &csv::StringRecord) -> String {
+    match misfit(names, row) {
+        ("", "") => String::new(),
+        ("", cell) => format!("; the first cell beyond them is {cell:?}"),
+        (column, _) => format!("; the column {column:?} has none"),
+    }
 }
 
 /// Returns the delimiter that the first line names, and where that line ends.
@@ -203,7 +232,7 @@ enum Place {
 /// A reader of delimited text whose lines all end alike, without what is above the header. Fails at the end of a text in
 /// which a quotation mark is open.
 pub struct EvenText<R> {
-    inner: Closed<R>,
+    inner: ClosedHeader<R>,
     /// The delimiter of a text with quotation marks.
     delimiter: Option<u8>,
     /// Bytes above the header that have not been read. Only their line ends are returned, so that lines keep their numbers.
@@ -346,7 +375,7 @@ mod tests {
             let text = b"a;b\r\n\"x \"\"y\"\"\";2\r\n3;\"villa\r\n5;6\r\n";
             let found = rows(text, None, bytes).0.unwrap_err();
             assert!(found.contains("line 3: a quotation mark"), "{found}");
-            // In the middle of a cell it is a sign like others.
+            // In the middle of a cell, it is an ordinary character.
             let found = rows(b"a;b\n1;12\" tube\n3;4\n", None, bytes).0.unwrap();
             assert_eq!(found.len(), 2);
         }
@@ -363,6 +392,20 @@ mod tests {
                 assert_eq!(found[1].1, ["x\ny", "4"]);
             }
         }
+    }
+
+    #[test]
+    fn a_row_of_another_width_names_its_column_or_cell() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let row = |cells: &[&str]| csv::StringRecord::from(cells.to_vec());
+        let note = |cells: &[&str]| misfit_note(&names, &row(cells));
+        assert_eq!(note(&["1"]), "; the column \"b\" has none");
+        assert_eq!(
+            note(&["1", "2", "3", "rue", "5"]),
+            "; the first cell beyond them is \"rue\""
+        );
+        assert_eq!(note(&["1", "2", "3", ""]), "");
+        assert_eq!(misfit(&names, &row(&["1", "2", "3", "x"])), ("", "x"));
     }
 
     #[test]
@@ -386,6 +429,7 @@ mod tests {
             format!("{pages}Liste 41\n\ndep;commune;taux;base\n01;Bourg;12;300\n"),
             format!("{pages}DGFiP;;;Impôts;;;Liste;;;;;\nÉtat;;;;2024;;;;;;;\n{names}\n{row}\n"),
             format!("{pages}DGFiP;;;41;;;Liste;;;;;\n\n{names}\n{row}\n"),
+            format!("{pages}LISTE 41; ;10;BONDY;;;;;;;;\n;;;;;;;;;;;\n{names}\n{row}\n"),
         ] {
             let (rows, form) = rows(text.as_bytes(), None, 64);
             assert_eq!(rows.unwrap().len(), 1, "{text}");
@@ -395,6 +439,7 @@ mod tests {
             "id;prix\n1;2\n",
             "note\nid,type,surface,prix\n",
             "a;b\n1;2;3;4;5\n6;7;8;9;10\n",
+            "a;b;c;d;e;f\n1;2;;;;\nA;B;C;D;E;\n3;4;5;6;7;8\n",
             "nom;rue;ville;type;;;;;;;;;\nA;4;Mende;flat;;;;;;;;;\nB;C;Mende;flat;;;;;;;;;\nD;5;Mende;flat;;;;;;;;;\n",
             "adresse\nRue A, Mende, Lozère, France\nRue B, Mende, Lozère, France\n",
             "adresse\n4 rue A, Mende, Lozère, France, Europe\n5 rue B, Mende, Lozère, France, Europe\n",
@@ -422,6 +467,24 @@ mod tests {
             ";nom;ville;type\na;Durand;;Maison\n",
             "Réf;Type;Prix;\nA1;Maison;210000;à voir\n",
             "Bien;;Prix;;DPE;\nid;type;prix;charges;dpe;ges\nA1;flat;210000;90;C;D\n",
+        ] {
+            assert!(notes(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_in_the_place_of_the_names_is_noted() {
+        let notes = |text: &str| rows(text.as_bytes(), None, 64).1.found().notes;
+        for text in [
+            "A1;vente;84220;2950000.00\nA2;location;84870;950,5\nA3;vente;84220;99000.00\n",
+            "12 rue A;48000;Mende\n13 rue A;48000;Mende\n",
+        ] {
+            assert_eq!(notes(text), [ROW_AS_NAMES], "{text}");
+        }
+        for text in [
+            "id;ville;2019.0;2020\n1;Mende;5;6\n",
+            "ville;75001;75002\nMende;5;6\n",
+            "ville;ref 84220\nville;84220\n",
         ] {
             assert!(notes(text).is_empty(), "{text}");
         }

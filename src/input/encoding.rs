@@ -1,10 +1,10 @@
 //! Converts text to UTF-8 while it is read, by the evidence of its bytes.
 //!
 //! A byte order mark decides. Without one, zero bytes in every second position mean UTF-16. Otherwise text is taken for
-//! UTF-8 until a byte is found that is not. If the file had no Latin letter or usual sign beyond ASCII before that byte,
-//! it is Windows-1252, ISO 8859-15 or Mac Roman, whichever gives more French letters and signs. (Two letters of such an
-//! encoding can look like one letter of a rare script.) If it had some, single bytes that are not UTF-8 are read as
-//! Windows-1252 and counted, because parts of such files were pasted from elsewhere.
+//! UTF-8 until a byte is found that is not. If the file had no Latin letter or usual symbol beyond ASCII before that
+//! byte, it is Windows-1252, ISO 8859-15 or Mac Roman, whichever gives more French letters and symbols. (Two letters of
+//! such an encoding can look like one letter of a rare script.) If it had some, single bytes that are not UTF-8 are
+//! read as Windows-1252 and counted, because parts of such files were pasted from elsewhere.
 
 use std::io::{self, Read};
 
@@ -68,8 +68,8 @@ pub fn by_name(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(label.as_bytes())
 }
 
-/// Chooses the single-byte encoding that gives the most French letters and signs for a text: Windows-1252, ISO 8859-15
-/// or Mac Roman.
+/// Chooses the single-byte encoding that gives the most French letters and symbols for a text: Windows-1252, ISO
+/// 8859-15 or Mac Roman.
 pub fn single_byte_of(text: &[u8]) -> &'static Encoding {
     let count = |letters: &[u8]| text.iter().filter(|byte| letters.contains(byte)).count();
     if count(&MAC_LETTERS) > count(&WINDOWS_LETTERS) {
@@ -90,7 +90,7 @@ pub fn is_encoded_twice(text: &str) -> bool {
     !has_other_letters && std::str::from_utf8(&bytes).is_ok()
 }
 
-/// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a blank, and
+/// Returns whether a text has the euro sign or the `œ` of ISO 8859-15 where French has them: after a digit or a space, and
 /// after or before a letter.
 fn has_latin_9_sign(text: &[u8]) -> bool {
     text.windows(3).any(|three| {
@@ -105,16 +105,17 @@ fn has_latin_9_sign(text: &[u8]) -> bool {
     })
 }
 
-/// Returns whether a text has a letter that only UTF-8 explains: Latin, or a usual sign.
+/// Returns whether a text has a letter that only UTF-8 explains: Latin, or a usual symbol.
 fn has_latin_letters(text: &str) -> bool {
     text.chars().any(|character| {
         matches!(character, '\u{a0}'..='\u{24f}' | '\u{300}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' | '\u{2000}'..='\u{26ff}')
     })
 }
 
-/// The euro sign of ISO 8859-15, which other encodings use for a sign of no currency.
+/// The euro sign of ISO 8859-15, which other encodings use for the generic currency sign.
 const LATIN_9_EURO: u8 = 0xa4;
-/// Bytes that are signs of French texts in Windows-1252, and control characters in ISO 8859-15: € … ‘ ’ “ ” • – — œ Œ.
+/// Bytes that are symbols of French texts in Windows-1252, and control characters in ISO 8859-15: € … ‘ ’ “ ” • – — œ
+/// Œ.
 const WINDOWS_SIGNS: [u8; 11] = [
     0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x9c, 0x8c,
 ];

@@ -12,6 +12,10 @@ use crate::column_evidence::INTEGER_DIGITS_MAX;
 const NON_JSON_NUMBERS: [&[u8]; 4] = [b"NaN", b"-NaN", b"Infinity", b"-Infinity"];
 /// Maximum depth of objects in which the rows of a document are looked for.
 const DOCUMENT_DEPTH_MAX: usize = 8;
+/// Names of the list of rows in the answers of services, which are often one line.
+const ROW_LISTS: [&str; 9] = [
+    "results", "features", "records", "data", "items", "rows", "hits", "listings", "annonces",
+];
 /// Maximum lists of a document that a message names.
 const LISTS_NAMED_MAX: usize = 10;
 
@@ -145,17 +149,31 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
     Ok(lines)
 }
 
-/// Returns whether a text begins as a JSON object over several lines does: its first line opens something, and is no
-/// whole object.
+/// Returns whether a text begins as a JSON object with rows does: its first line opens something, and is no whole
+/// object, or it has only one line, with a list that services name so ([`ROW_LISTS`]).
 pub fn is_document(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
-    let Some(end) = start.iter().position(|byte| *byte == b'\n') else {
-        return false;
-    };
-    let line = start[..end].trim_ascii_end();
+    let (line, rest) = start.split_at(memchr::memchr(b'\n', start).unwrap_or(start.len()));
+    if rest.trim_ascii().is_empty() {
+        return line.starts_with(b"{") && has_row_list(line);
+    }
+    let line = line.trim_ascii_end();
     let opens = matches!(line.last(), Some(b'{' | b'[' | b',' | b':'));
     let read: Result<IgnoredAny, serde_json::Error> = serde_json::from_slice(line);
     line.starts_with(b"{") && opens && read.is_err_and(|error| error.is_eof())
+}
+
+/// Returns whether a line of JSON has a list of objects, or an empty one, with a name of [`ROW_LISTS`].
+fn has_row_list(line: &[u8]) -> bool {
+    let opens_rows = |name: &str| {
+        let name = format!("\"{name}\"");
+        memchr::memmem::find_iter(line, name.as_bytes()).any(|at| {
+            let value = line[at + name.len()..].trim_ascii_start();
+            let value = value.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+            value.is_some_and(|value| value.starts_with(b"[") && is_array_of_objects(value))
+        })
+    };
+    ROW_LISTS.iter().any(|name| opens_rows(name))
 }
 
 /// Finds the rows of a JSON object: the only list of objects in it, or in the objects inside it. Returns the text of the
@@ -272,6 +290,14 @@ mod tests {
             lines_of_document(nested),
             Ok(Some("{\"a\": 1}\n".to_owned()))
         );
+        for answer in [
+            "{\"total\":2,\"results\":[{\"a\":1},{\"a\":2}]}",
+            "{\"type\": \"FeatureCollection\", \"features\": [ {\"a\": 1}, {\"a\": 2}]}\n",
+        ] {
+            assert!(is_document(answer.as_bytes()), "{answer}");
+            let lines = lines_of_document(answer.as_bytes()).unwrap().unwrap();
+            assert_eq!(lines.lines().count(), 2);
+        }
         for (text, expected) in [
             ("{\n\"a\": 1}", "and it has none"),
             (
@@ -289,6 +315,9 @@ mod tests {
             lines,
             "{\"a\": 1}\n{\"a\": 2}\n",
             "{\"a\": 1}",
+            "{\"a\": [{\"b\": 1}]}",
+            "{\"data\": \"x\", \"results\": 2}",
+            "{\"results\": [{\"a\": 1}]}\n{\"results\": [{\"a\": 2}]}\n",
             "{",
             "a;b\n",
         ] {

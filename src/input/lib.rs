@@ -11,7 +11,6 @@
 mod archive;
 mod arrow_file;
 mod bounds;
-mod closing;
 mod column_evidence;
 pub mod day;
 pub mod delimited;
@@ -32,6 +31,7 @@ mod sheet_table;
 mod source_lines;
 mod spreadsheet;
 mod titles;
+mod trailing_delimiter;
 pub mod typed;
 pub mod words;
 pub mod xml;

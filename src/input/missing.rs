@@ -5,10 +5,15 @@ use std::sync::OnceLock;
 
 /// The markers, in lower case; they are compared without regard to case.
 #[rustfmt::skip]
-pub const TEXTS: [&str; 20] = [
+pub const TEXTS: [&str; 23] = [
     "na", "n/a", "#n/a", "<na>", "nan", "nat", "null", "(null)", "none", "nil", "nd", "n.d.", "nc",
     "n.c.", "n.c", "-", "--", "?", "non communiqué", "non renseigné",
+    // Days of databases and programs that have none.
+    "00/00/0000", "0000-00-00", "0000-00-00 00:00:00",
 ];
+
+/// Beginnings of the markers that are days.
+const ZERO_DAYS: [&[u8]; 2] = [b"00/00/0000", b"0000-00-00"];
 
 /// Units that may follow a marker, as in `n.c. €`.
 const UNITS: [&str; 3] = ["€", "m²", "m2"];
@@ -82,7 +87,7 @@ fn usual_position(cell: &str) -> Option<usize> {
         || !matches!(
             bytes.first(),
             Some(b'N' | b'n' | b'#' | b'<' | b'(' | b'-' | b'?' | b' ')
-        )
+        ) && !ZERO_DAYS.iter().any(|day| bytes.starts_with(day))
     {
         return None;
     }
@@ -157,11 +162,14 @@ mod tests {
             "n.c. €",
             "- €",
             "NC m²",
+            "00/00/0000",
+            "0000-00-00 00:00:00",
         ] {
             assert!(is_missing(text), "{text}");
         }
         for text in [
-            "", "N", "NANTES", "-3", "-3 €", "€", "Nadaud", "none of these", "N°1", "0",
+            "", "N", "NANTES", "-3", "-3 €", "€", "Nadaud", "none of these", "N°1", "0", "0000",
+            "0000-00-00-7",
         ] {
             assert!(!is_missing(text), "{text}");
         }

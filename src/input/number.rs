@@ -1,7 +1,7 @@
 //! Reads numbers as people and programs write them: `1 234,5`, `1.234,50`, `1 234.5`, `245'000`.
 //!
 //! A single comma or point may mark decimals or thousands. It marks decimals, unless exactly three digits follow it and
-//! the caller knows that the column uses the other sign for decimals, or that its values have no third decimal.
+//! the caller knows that the column uses the other mark for decimals, or that its values have no third decimal.
 
 use crate::day::{is_month_first, month_first_reason};
 use crate::form::FileForm;
@@ -23,7 +23,7 @@ pub enum LoneSeparator {
 
 /// Reads a cell that is one number; `None` for any other text, and for a number that remains ambiguous.
 ///
-/// Blanks of all kinds and apostrophes may group thousands. Units are not accepted; callers remove them.
+/// Spaces of all kinds and apostrophes may group thousands. Units are not accepted; callers remove them.
 pub fn read(cell: &str, lone: LoneSeparator) -> Option<f64> {
     let cell = cell.trim();
     let text = normalised(cell, lone)?;
@@ -36,7 +36,7 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     let cell = cell.trim();
     let (mut commas, mut points, mut digits) = (0, 0, 0);
     let mut last = None;
-    // Number of digits since the last blank; there must be three.
+    // Number of digits since the last space; there must be three.
     let mut group: Option<usize> = None;
     let mut text = String::with_capacity(cell.len());
     for character in cell.chars() {
@@ -77,7 +77,7 @@ pub fn normalised(cell: &str, lone: LoneSeparator) -> Option<String> {
     };
     let after = text[at + 1..].len();
     let decimal = match (commas, points) {
-        // If both signs occur, the last one marks decimals and must occur once.
+        // If both marks occur, the last one marks decimals and must occur once.
         (1, 1) => Some(sign),
         (1, _) if sign == ',' && points > 1 => Some(','),
         (_, 1) if sign == '.' && commas > 1 => Some('.'),
@@ -166,7 +166,7 @@ impl DecimalEvidence {
         if !is_certain {
             return;
         }
-        // A sign that repeats marks thousands, so the other one marks decimals.
+        // A mark that repeats separates thousands, so the other one marks decimals.
         if (sign == b',') != repeats {
             self.commas += 1;
         } else {
@@ -245,8 +245,8 @@ impl FileDecimals {
         self.month_first.as_deref()
     }
 
-    /// Returns what a lone separator before three digits means in a column, from the evidence of the column, else of
-    /// the whole file.
+    /// Returns what a lone separator before three digits means in a column, from the evidence of the column, or
+    /// otherwise of the whole file.
     pub fn lone_separator(&self, column: usize) -> LoneSeparator {
         match self.columns.get(column) {
             Some(own) if *own != DecimalEvidence::default() => own.lone_separator(),

@@ -13,7 +13,7 @@ pub enum NumberKind {
     Area,
     /// Degrees, which have many decimals.
     Degrees,
-    /// Days, which are no numbers: only the order of day and month is looked at.
+    /// Days, which are not numbers: only the order of day and month is examined.
     Day,
     /// Other numbers.
     Plain,
@@ -98,7 +98,7 @@ pub fn euros(cell: &str, lone: Option<LoneSeparator>) -> Option<f64> {
     number::read(text, lone.unwrap_or(LoneSeparator::Thousands))
 }
 
-/// Names and signs of currencies, in lower case, besides codes of three letters.
+/// Names and symbols of currencies, in lower case, besides codes of three letters.
 const OTHER_CURRENCIES: [&str; 13] = [
     "$", "£", "¥", "f", "ff", "fr", "fr.", "franc", "francs", "dollar", "dollars", "fcfa",
     "roupies",
@@ -179,12 +179,12 @@ pub fn two_areas(cell: &str, lone: Option<LoneSeparator>) -> Option<(f64, f64)> 
     Some((square_metres(first, lone)?, square_metres(second, lone)?))
 }
 
-/// Removes the marks of footnotes from the end, as in `9 200 €*`, and blanks from both ends.
+/// Removes the marks of footnotes from the end, as in `9 200 €*`, and spaces from both ends.
 fn without_note(cell: &str) -> &str {
     trimmed(trimmed(cell).trim_end_matches(['*', '†', '‡']))
 }
 
-/// Removes blanks of all kinds from both ends.
+/// Removes spaces of all kinds from both ends.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{202f}')
 }

@@ -1,8 +1,9 @@
 //! Writes the sheets of a workbook to a temporary file as CSV, one after the other, and chooses those that are read.
 //!
-//! The largest table is read, because a cover sheet or a list of codes often comes first, and with it all sheets that
-//! have the same header, in the order of the workbook. The header is below the titles of a sheet and the names of groups
-//! of columns, if it has any. Of each sheet only its place in the file, its size and a digest of its header are held.
+//! The largest table is read, because a cover sheet or a list of codes often comes first. All sheets with the same
+//! header are read with it, in the order of the workbook. The header is below the titles of a sheet and the names of
+//! groups of columns, if it has any. For each sheet, only its place in the file, its size and a digest of its header
+//! are held in memory.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

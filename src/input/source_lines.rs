@@ -1,6 +1,6 @@
-//! The lines of a source at which the records of a converted text begin. The converter of a feed reads ahead of the
-//! reader of the records by a few buffers, so few lines are held; a reader that does not ask for them costs no more. The
-//! text of a spreadsheet leaves out blank rows; where it does is held for the whole file.
+//! The lines of a source at which the records of a converted text begin. The converter of a feed is at most a few
+//! buffers ahead of the reader of the records, so few lines are held, even if the reader never asks for them. The text
+//! of a spreadsheet leaves out blank rows; their places are held for the whole file.
 
 use std::collections::VecDeque;
 
@@ -68,7 +68,7 @@ impl SheetLines {
         }
     }
 
-    /// Returns the row at a line, or in a row's text at which it is.
+    /// Returns the row of the sheet that contains a line of the text.
     pub(crate) fn row_at(&self, line: u64) -> Option<u64> {
         let after = self.runs.partition_point(|(first, _)| *first <= line);
         let (first, row) = self.runs.get(after.checked_sub(1)?)?;

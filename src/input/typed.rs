@@ -8,8 +8,8 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Date32Builder, Float64Builder, Int64Builder, RecordBatch,
-    StringBuilder, TimestampMillisecondBuilder,
+    ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    StringBuilder, TimestampMillisecondArray,
 };
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ArrowWriter;
@@ -20,7 +20,7 @@ use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use crate::SharedForm;
 pub use crate::column_evidence::TextColumns;
 use crate::column_evidence::{ColumnEvidence, ColumnKind, day_number, decimals_of_file, moment};
-use crate::delimited::{EvenText, Splitter};
+use crate::delimited::{EvenText, Splitter, misfit_note};
 use crate::number::{self, LoneSeparator};
 
 /// Message for a file without rows.
@@ -52,7 +52,9 @@ impl Rows {
         let splitter = Splitter::new(start, None, form);
         let (text, ends) = RecordBound::new(Box::new(text) as Box<dyn Read>);
         let mut rows = splitter.reader(text);
-        let names = rows.headers().map_err(explain)?;
+        let names = rows
+            .headers()
+            .map_err(|error| explain(error, &[], &csv::StringRecord::new()))?;
         check_columns(names.len())?;
         let mut header: Vec<String> = Vec::with_capacity(names.len());
         for (place, name) in names.iter().enumerate() {
@@ -70,13 +72,14 @@ impl Rows {
     }
 
     fn next(&mut self, record: &mut csv::StringRecord) -> Result<bool, String> {
-        let more = self.rows.read_record(record).map_err(explain)?;
+        let read = self.rows.read_record(record);
         self.ends.mark();
-        Ok(more)
+        read.map_err(|error| explain(error, &self.header, record))
     }
 }
 
-fn explain(error: csv::Error) -> String {
+/// Explains an error; `row` is the row that was read with it.
+fn explain(error: csv::Error, header: &[String], row: &csv::StringRecord) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             pos,
@@ -84,7 +87,10 @@ fn explain(error: csv::Error) -> String {
             len,
         } => {
             let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!("line {line}: the row has {len} cells where the header has {expected_len}")
+            let note = misfit_note(header, row);
+            format!(
+                "line {line}: the row has {len} cells where the header has {expected_len}{note}"
+            )
         }
         _ => error.to_string(),
     }
@@ -179,63 +185,33 @@ fn note(header: &[String], evidence: &[ColumnEvidence]) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Collects the cells of a column.
-enum ColumnBuilder {
-    Flag(BooleanBuilder),
-    Integer(Int64Builder),
-    Number(Float64Builder, LoneSeparator),
-    Day(Date32Builder),
-    Moment(TimestampMillisecondBuilder),
-    Text(StringBuilder),
-}
-
-impl ColumnBuilder {
-    fn new(kind: ColumnKind) -> Self {
-        match kind {
-            ColumnKind::Flag => Self::Flag(BooleanBuilder::new()),
-            ColumnKind::Integer => Self::Integer(Int64Builder::new()),
-            ColumnKind::Number(lone) => Self::Number(Float64Builder::new(), lone),
-            ColumnKind::Day => Self::Day(Date32Builder::new()),
-            ColumnKind::Moment { .. } => {
-                let builder = TimestampMillisecondBuilder::new();
-                Self::Moment(builder.with_data_type(data_type(kind)))
-            }
-            ColumnKind::Text => Self::Text(StringBuilder::new()),
+/// Makes a column of its cells, in the type of its kind.
+fn column(kind: ColumnKind, cells: StringArray) -> ArrayRef {
+    let trimmed = || cells.iter().map(|cell| cell.map(str::trim));
+    match kind {
+        ColumnKind::Flag => {
+            let flags = trimmed().map(|cell| cell.map(|cell| cell.eq_ignore_ascii_case("true")));
+            Arc::new(flags.collect::<BooleanArray>())
         }
-    }
-
-    fn append(&mut self, cell: Option<&str>) {
-        let trimmed = cell.map(str::trim);
-        match self {
-            Self::Flag(values) => {
-                values.append_option(trimmed.map(|cell| cell.eq_ignore_ascii_case("true")));
-            }
-            Self::Integer(values) => {
-                values.append_option(trimmed.and_then(|cell| cell.parse().ok()));
-            }
-            Self::Number(values, lone) => {
-                values.append_option(trimmed.and_then(|cell| number::read(cell, *lone)));
-            }
-            Self::Day(values) => values.append_option(trimmed.and_then(day_number)),
-            Self::Moment(values) => {
-                let midnight = |cell: &str| Some(i64::from(day_number(cell)?) * 86_400_000);
-                values.append_option(
-                    trimmed.and_then(|cell| midnight(cell).or_else(|| moment(cell))),
-                );
-            }
-            Self::Text(values) => values.append_option(cell),
+        ColumnKind::Integer => {
+            let integers = trimmed().map(|cell| cell?.parse::<i64>().ok());
+            Arc::new(integers.collect::<Int64Array>())
         }
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Flag(values) => Arc::new(values.finish()),
-            Self::Integer(values) => Arc::new(values.finish()),
-            Self::Number(values, _) => Arc::new(values.finish()),
-            Self::Day(values) => Arc::new(values.finish()),
-            Self::Moment(values) => Arc::new(values.finish()),
-            Self::Text(values) => Arc::new(values.finish()),
+        ColumnKind::Number(lone) => {
+            let numbers = trimmed().map(|cell| number::read(cell?, lone));
+            Arc::new(numbers.collect::<Float64Array>())
         }
+        ColumnKind::Day => {
+            let days = trimmed().map(|cell| day_number(cell?));
+            Arc::new(days.collect::<Date32Array>())
+        }
+        ColumnKind::Moment { .. } => {
+            let midnight = |cell: &str| Some(i64::from(day_number(cell)?) * 86_400_000);
+            let moments = trimmed().map(|cell| midnight(cell?).or_else(|| moment(cell?)));
+            let moments: TimestampMillisecondArray = moments.collect();
+            Arc::new(moments.with_data_type(data_type(kind)))
+        }
+        ColumnKind::Text => Arc::new(cells),
     }
 }
 
@@ -266,21 +242,22 @@ fn write(
     let mut copy = temporary(".parquet").map_err(|error| error.to_string())?;
     let writer = ArrowWriter::try_new(&mut copy, Arc::clone(&schema), None);
     let mut writer = writer.map_err(|error| error.to_string())?;
-    let mut builders: Vec<ColumnBuilder> = kinds.into_iter().map(ColumnBuilder::new).collect();
+    let mut builders: Vec<StringBuilder> = kinds.iter().map(|_| StringBuilder::new()).collect();
     let mut record = csv::StringRecord::new();
     loop {
         let mut count = 0;
         while count < BATCH_ROWS && rows.next(&mut record)? {
             for ((builder, column), cell) in builders.iter_mut().zip(evidence).zip(&record) {
-                builder.append(column.written(cell));
+                builder.append_option(column.written(cell));
             }
             count += 1;
         }
         if count == 0 {
             break;
         }
-        let columns = builders.iter_mut().map(ColumnBuilder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&schema), columns);
+        let columns = kinds.iter().zip(&mut builders);
+        let columns = columns.map(|(kind, cells)| column(*kind, cells.finish()));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns.collect());
         let batch = batch.map_err(|error| error.to_string())?;
         writer.write(&batch).map_err(|error| error.to_string())?;
     }

@@ -40,11 +40,12 @@ pub struct XmlRecords<R> {
 }
 
 /// Reads the records of a document. `records` is the path of their element, from the root or from below it, with `*`
-/// for any name; without it, the element is found. The element, and what else the document contains, is noted in
+/// for any name; without it, the element is found. The element and the other contents of the document are noted in
 /// `form`. Copies the document to a temporary file, because it is read twice. Blocks.
 ///
 /// # Errors
-/// The document cannot be copied, is not XML or is cut off, or has no records. An empty list of records is no error.
+/// The document cannot be copied, is not XML or is cut off, or has no records. An empty list of records is not an
+/// error.
 pub fn open(
     mut input: impl Read,
     records: Option<&str>,

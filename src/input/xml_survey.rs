@@ -148,7 +148,7 @@ impl Survey {
     /// those that repeat.
     ///
     /// # Errors
-    /// The document has no such element. An empty list of adverts is no error.
+    /// The document has no such element. An empty list of adverts is not an error.
     pub(super) fn records(&self, named: Option<&str>) -> Result<FoundRecords, String> {
         let found = match named {
             Some(named) => self.named(named)?,

@@ -287,7 +287,7 @@ impl DataFile {
     ) -> Result<Vec<Bytes>, Error> {
         let chunk = self.metadata.row_group(group).column(self.record_leaf()?);
         // If the first location is past the start of the chunk, the reader takes the bytes before it for a dictionary.
-        // A location at the start, skipped at once, prevents that.
+        // A location at the start, skipped immediately, prevents that.
         let start = PageLocation {
             offset: chunk.data_page_offset(),
             compressed_page_size: 0,

@@ -250,8 +250,8 @@ impl IdIndex {
         Ok(versions)
     }
 
-    /// Returns the last version of the table in which a row got other content than it had before; 0 if there is none.
-    /// Reads 8 bytes per row.
+    /// Returns the last version of the table in which the content of a row changed; 0 if there is none. Reads 8 bytes
+    /// per row.
     pub fn last_correction(&self) -> Result<u32, Error> {
         let bytes = self.read(HEADER_BYTES + self.count * 32, self.count * 8)?;
         let (added, changed) = bytes.split_at(self.count as usize * 4);

@@ -271,7 +271,7 @@ pub(super) fn forget_versions(table: &LockedTable) -> Result<(), Error> {
     shared_folder::forget_former(&table.folder)
 }
 
-/// Sorts entries by id; retains of each id the entry that replaces the others, and drops these.
+/// Sorts entries by id, and keeps only one entry of each id: the one that replaces the others.
 fn deduplicate_by_id(
     entries: &mut Vec<IdEntry>,
     survivors: &mut [bool],
@@ -303,7 +303,7 @@ fn replaces(new: &IdEntry, old: &IdEntry) -> bool {
     match new.source_rows.cmp(&old.source_rows) {
         Ordering::Less => false,
         Ordering::Equal => new.filled >= old.filled,
-        // Without the condition, repeated lines would replace a row that has a position by one that has none.
+        // Without the condition, repeated lines would replace a row that has a position with one that has none.
         Ordering::Greater => new.filled.saturating_add(COMPUTED_COLUMNS_MAX) >= old.filled,
     }
 }
@@ -527,7 +527,7 @@ fn years(
     Ok(Some(days.map(|day| day.map(year_of)).collect()))
 }
 
-/// Returns the number of a version as stored in the id index. No table has so many versions that the number overflows.
+/// Returns the number of a version as stored in the id index. No table has enough versions for the number to overflow.
 pub fn version_number(sequence: u64) -> u32 {
     u32::try_from(sequence).unwrap_or(u32::MAX)
 }

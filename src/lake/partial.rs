@@ -20,13 +20,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::RwLock;
-use rustix::fs::{FallocateFlags, fallocate};
 
 /// Marks the own folder of a table whose files have holes.
 pub const MARKER: &str = "partial";
 /// Bytes that `stat` counts as one block.
 const STAT_BLOCK_BYTES: u64 = 512;
 /// More than a block of any file system.
+#[cfg(target_os = "linux")]
 const BLOCK_BYTES_MAX: u64 = 1 << 20;
 
 /// A source of the bytes that files with holes lack.
@@ -86,12 +86,24 @@ pub fn create_hole(path: &Path, length: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// The file system cannot do this.
+#[cfg(target_os = "linux")]
 pub fn release_disk_space(path: &Path) -> io::Result<()> {
+    use rustix::fs::{FallocateFlags, fallocate};
+
     let file = File::options().write(true).open(path)?;
     // The range extends past the end, so that the last block is freed as well.
     let length = file.metadata()?.len() + BLOCK_BYTES_MAX;
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     Ok(fallocate(&file, flags, 0, length)?)
+}
+
+/// Replaces a file with a hole of its length. The space is free once no process has the old file open.
+///
+/// # Errors
+/// The file cannot be replaced.
+#[cfg(not(target_os = "linux"))]
+pub fn release_disk_space(path: &Path) -> io::Result<()> {
+    create_hole(path, fs::metadata(path)?.len())
 }
 
 /// Returns the disk space that a file takes, in bytes.

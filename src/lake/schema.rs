@@ -164,8 +164,8 @@ pub struct TableSchema {
     pub supersedes: Option<&'static str>,
     /// Fields of [`RECORD`], in their order there, that do not count as content in full: texts and numbers.
     pub content_rules: &'static [(&'static str, ContentRule)],
-    /// Integer column with the number of source rows that a row was made from. Of two rows with one id, the one made from
-    /// fewer never replaces the other. `None`: every row is made from one.
+    /// Integer column with the number of source rows that a row was made from. If two rows have the same id, the one
+    /// made from fewer never replaces the other. `None`: every row is made from one.
     pub source_rows: Option<&'static str>,
     arrow: SchemaRef,
 }

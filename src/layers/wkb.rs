@@ -16,7 +16,7 @@ const FLAG_SRID: u32 = 0x2000_0000;
 const ISO_STEP: u32 = 1_000;
 
 /// Message for a multiple geometry with parts of another type.
-const MIXED: &str = "a part of the WKB has another type than the geometry";
+const MIXED: &str = "a part of the WKB has a different type from the geometry";
 
 /// Reads a geometry; `None` for one without positions. Empty parts are left out, as in WKT and GeoJSON.
 ///

@@ -268,7 +268,7 @@ fn band(energy: Energy) -> Option<EnergyBand> {
     }
 }
 
-/// Returns the day of a moment in a column.
+/// Returns the day of a timestamp in a column.
 pub(crate) fn day(moments: &ArrayRef, row: usize) -> Option<i32> {
     let moments = moments.as_primitive_opt::<TimestampMillisecondType>()?;
     moments.is_valid(row).then(|| day_of(moments.value(row)))
@@ -330,7 +330,7 @@ enum Places {
 impl Places {
     fn new(rows: &SelectedRows<'_>, level: Level) -> Result<Self, Error> {
         let values = |name| Ok::<_, Error>(column(rows, name)?.values.clone());
-        let coded = |values: ArrayRef| Self::Coded(Codes::new(&values, PlaceKey::of_code));
+        let coded = |values: ArrayRef| Self::Coded(Codes::new(&values, PlaceKey::from_code));
         Ok(match level {
             Level::Department => coded(values(DEPARTMENT)?),
             Level::Commune => coded(values(COMMUNE)?),

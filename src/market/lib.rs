@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_row_of_sales_and_properties_counts_once() {
-        let key = |code: &str| (PlaceKey::of_code(code).unwrap(), 0, 0);
+        let key = |code: &str| (PlaceKey::from_code(code).unwrap(), 0, 0);
         let sold = |code: &str| SalesGroup {
             key: key(code),
             department: 1,

@@ -45,7 +45,7 @@ pub struct PlaceKey(u64);
 
 impl PlaceKey {
     /// Packs a code of at most nine digits and capital letters; `None` for any other text.
-    pub fn of_code(code: &str) -> Option<Self> {
+    pub fn from_code(code: &str) -> Option<Self> {
         if code.is_empty() || code.len() > CODE_CHARS {
             return None;
         }
@@ -63,7 +63,7 @@ impl PlaceKey {
     }
 
     /// Returns the cell that contains a position (degrees in WGS 84), in the official projection of its department.
-    pub fn of_position(department: &str, lat: f64, lon: f64) -> Option<Self> {
+    pub fn from_position(department: &str, lat: f64, lon: f64) -> Option<Self> {
         let overseas = PROJECTIONS.iter().position(|(code, _)| *code == department);
         let projection = overseas.unwrap_or_default() as u64;
         let (x, y) = from_degrees(department, lat, lon)?;
@@ -127,14 +127,14 @@ mod tests {
         let codes = ["01", "2A", "2A004", "48", "48095", "751010101", "974"];
         let keys: Vec<PlaceKey> = codes
             .iter()
-            .map(|code| PlaceKey::of_code(code).unwrap())
+            .map(|code| PlaceKey::from_code(code).unwrap())
             .collect();
         assert!(keys.is_sorted());
         for (key, code) in keys.into_iter().zip(codes) {
             assert_eq!(key.code(Level::Commune), code);
         }
         for wrong in ["", "48095-1", "0123456789", "é"] {
-            assert_eq!(PlaceKey::of_code(wrong), None, "{wrong}");
+            assert_eq!(PlaceKey::from_code(wrong), None, "{wrong}");
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
     fn a_cell_names_its_projection_and_its_corner() {
         // The cathedral of Mende, and the cathedral of Saint-Denis de La Réunion.
         let cell = |department, lat, lon| {
-            let cell = PlaceKey::of_position(department, lat, lon).unwrap();
+            let cell = PlaceKey::from_position(department, lat, lon).unwrap();
             cell.code(Level::Cell)
         };
         assert_eq!(

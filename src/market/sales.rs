@@ -252,7 +252,7 @@ enum Places {
 
 impl Places {
     fn new(chunk: &ScannedChunk<'_>, level: Level, departments: &ArrayRef) -> Result<Self, Error> {
-        let coded = |values: &ArrayRef| Self::Coded(Codes::new(values, PlaceKey::of_code));
+        let coded = |values: &ArrayRef| Self::Coded(Codes::new(values, PlaceKey::from_code));
         Ok(match level {
             Level::Department => coded(departments),
             Level::Commune => coded(&column(chunk, COMMUNE)?.values),
@@ -290,5 +290,5 @@ pub(crate) fn cell(
         .as_string_opt::<i32>()?
         .value(codes.key(row)?);
     let (lat, lon) = (Numbers::new(lat).of(row)?, Numbers::new(lon).of(row)?);
-    PlaceKey::of_position(department, lat, lon)
+    PlaceKey::from_position(department, lat, lon)
 }

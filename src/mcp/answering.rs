@@ -63,7 +63,7 @@ enum NoAnswer {
     TooLong,
     /// The answer was cut off, for example because a query reached a limit while it ran.
     #[error(
-        "the answer was not finished; a query that reaches a limit on its way ends so: ask for fewer rows"
+        "the answer is incomplete, as when a query reaches a limit while it runs; ask for fewer rows"
     )]
     Unfinished,
     /// The answer is not JSON.

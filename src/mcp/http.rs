@@ -32,7 +32,7 @@ use toise_accounts::key::KeyRecord;
 use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
 use toise_http::error::error_response;
 use toise_http::filters;
-use toise_http::input::{credentials, unfolding};
+use toise_http::input::{credentials, parsed_size};
 use toise_http::pipeline::answer_headers;
 use toise_http::pipeline::head::{AlreadyCounted, Head};
 use toise_service::App;
@@ -199,7 +199,7 @@ async fn receive(
             let read = async {
                 let read = body.read(BODY_BYTES_MAX, body::declared(&headers), &mut lease);
                 let pool = &app.capacity.pool;
-                unfolding::bounded(read.await?, &mut lease, pool, Some(key_id)).await
+                parsed_size::bounded(read.await?, &mut lease, pool, Some(key_id)).await
             };
             let read = tokio::time::timeout(app.capacity.request_timeout, read).await;
             read.map_err(|_| BodyError::Interrupted)??

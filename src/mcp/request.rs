@@ -50,7 +50,7 @@ pub(crate) fn request_of(
             return Err(Fault::new(name, "must be a UUID"));
         }
         if text.is_empty() {
-            return Err(Fault::new(name, "must be a text that is not empty"));
+            return Err(Fault::new(name, "must be a string that is not empty"));
         }
         target = target.replace(&format!("{{{name}}}"), &encoded(text));
     }
@@ -183,7 +183,7 @@ mod tests {
         }
         assert_eq!(
             message("building_history", json!({"id_rnb": ""})),
-            "id_rnb: must be a text that is not empty"
+            "id_rnb: must be a string that is not empty"
         );
         assert!(
             message("get_property", json!({"url": "x"})).starts_with("url: is not an argument")

@@ -131,7 +131,7 @@ pub(crate) const TOOLS: [ToolDefinition; 20] = [
         name: "home_report",
         title: "Report of a home",
         operation: "reportsHome",
-        note: "Everything known of one home in one answer: value, comparable sales, prices over time, diagnostics of the \
+        note: "Everything known about one home in one answer: value, comparable sales, prices over time, diagnostics of the \
                building, sales of the parcel, market, layers. Prefer it to several calls of other tools.",
         fixed: Fixed::Data,
         ..READING

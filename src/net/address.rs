@@ -1,8 +1,9 @@
 //! Decides which addresses are public, that is, where requests to customers' receivers may go.
 //!
-//! IPv4 is public except for the listed ranges. Of IPv6 only global unicast is public, without the ranges that embed
-//! IPv4 or serve documentation. The ranges follow the IANA registries of special-purpose addresses, plus the metadata
-//! addresses of clouds. An IPv6 address that embeds an IPv4 one is always refused, since no public host needs one.
+//! IPv4 is public except for the listed ranges. In IPv6, only global unicast is public, except for the ranges that
+//! embed IPv4 or are for documentation. The ranges follow the IANA registries of special-purpose addresses, plus the
+//! metadata addresses of clouds. An IPv6 address that embeds an IPv4 one is always refused, since no public host needs
+//! one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -84,23 +85,23 @@ pub fn non_public_reason(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => V4_RANGES
             .iter()
-            .find(|(first, prefix, _)| holds_v4(*first, *prefix, address))
+            .find(|(first, prefix, _)| v4_range_contains(*first, *prefix, address))
             .map(|(_, _, what)| *what),
         IpAddr::V6(address) => {
             let named = V6_RANGES
                 .iter()
-                .find(|(first, prefix, _)| holds_v6(*first, *prefix, address))
+                .find(|(first, prefix, _)| v6_range_contains(*first, *prefix, address))
                 .map(|(_, _, what)| *what);
             let (first, prefix) = V6_GLOBAL;
-            named.or_else(|| (!holds_v6(first, prefix, address)).then_some(RESERVED))
+            named.or_else(|| (!v6_range_contains(first, prefix, address)).then_some(RESERVED))
         }
     }
 }
 
-fn holds_v4(first: Ipv4Addr, prefix: u32, address: Ipv4Addr) -> bool {
+fn v4_range_contains(first: Ipv4Addr, prefix: u32, address: Ipv4Addr) -> bool {
     (first.to_bits() ^ address.to_bits()).leading_zeros() >= prefix
 }
 
-fn holds_v6(first: Ipv6Addr, prefix: u32, address: Ipv6Addr) -> bool {
+fn v6_range_contains(first: Ipv6Addr, prefix: u32, address: Ipv6Addr) -> bool {
     (first.to_bits() ^ address.to_bits()).leading_zeros() >= prefix
 }

@@ -1,5 +1,5 @@
-//! The retry policy: the client's limits, and the wait before the next attempt. If the server demands a wait, it is
-//! used; otherwise it is an exponential backoff with jitter.
+//! The retry policy: the client's limits, and the wait before the next attempt. The wait is the one that the server
+//! demands, or otherwise an exponential backoff with jitter.
 
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,13 @@ impl Default for RetryPolicy {
 
 /// Slows the reading of one response down to the maximum rate of a policy.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct ReadThrottle {
     started: Instant,
     bytes_per_s_max: Option<u64>,
     received: u64,
 }
 
-impl Pace {
+impl ReadThrottle {
     pub(super) fn new(policy: &RetryPolicy) -> Self {
         Self {
             started: Instant::now(),

@@ -9,7 +9,7 @@ use chrono::Utc;
 use futures::StreamExt;
 use reqwest::{Response, StatusCode};
 
-use super::backoff::{Pace, RetryPolicy, backoff, retry_after};
+use super::backoff::{ReadThrottle, RetryPolicy, backoff, retry_after};
 
 /// Errors of downloads.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +107,7 @@ impl Client {
             let (wait, reason) = match self.attempt(self.http.get(url), url, attempts).await? {
                 RequestOutcome::Retry { wait, reason } => (wait, reason),
                 RequestOutcome::Answer(answer) => {
-                    match read(answer, url, bytes_max, Pace::new(&self.policy)).await? {
+                    match read(answer, url, bytes_max, ReadThrottle::new(&self.policy)).await? {
                         Ok(body) => return Ok(body),
                         Err(reason) => (backoff(&self.policy, attempts), reason),
                     }
@@ -158,6 +158,8 @@ impl Client {
         wait: Duration,
         reason: String,
     ) -> Result<(), Error> {
+        // The error and the log line name this URL already. That of a redirect stays.
+        let reason = reason.replace(&format!(" for url ({url})"), "");
         if attempts >= self.policy.attempts_max {
             return Err(Error::RetriesExhausted {
                 url: url.to_owned(),
@@ -176,7 +178,7 @@ async fn read(
     answer: Response,
     url: &str,
     bytes_max: u64,
-    mut pace: Pace,
+    mut throttle: ReadThrottle,
 ) -> Result<Result<Vec<u8>, String>, Error> {
     let status = answer.status();
     if !status.is_success() {
@@ -190,7 +192,7 @@ async fn read(
     while let Some(bytes) = stream.next().await {
         match bytes {
             Ok(bytes) => {
-                pace.wait_for(bytes.len()).await;
+                throttle.wait_for(bytes.len()).await;
                 body.extend_from_slice(&bytes);
             }
             Err(error) => return Ok(Err(explain(&error))),
@@ -215,4 +217,24 @@ pub(super) fn explain(error: &reqwest::Error) -> String {
         cause = source.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_failed_download_names_its_address_once() {
+        let policy = RetryPolicy {
+            attempts_max: 1,
+            ..RetryPolicy::default()
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/48.csv.gz", listener.local_addr().unwrap());
+        // Nobody listens there any more.
+        drop(listener);
+        let client = Client::new(policy).unwrap();
+        let failed = client.get(&url, 1).await.unwrap_err().to_string();
+        assert_eq!(failed.matches(&url).count(), 1, "{failed}");
+    }
 }

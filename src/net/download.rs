@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::fs::{File, OpenOptions};
 use tokio::io::AsyncWriteExt;
 
-use super::backoff::{Pace, backoff};
+use super::backoff::{ReadThrottle, backoff};
 use super::client::{Client, Error, RequestOutcome, explain};
 use toise_base::missing::optional;
 
@@ -252,13 +252,13 @@ impl Client {
             url,
             (part_path.as_path(), file),
             start,
-            (bytes_max, Pace::new(&self.policy)),
+            (bytes_max, ReadThrottle::new(&self.policy)),
             bar,
         )
         .await?;
         Ok(match broken {
             Some(reason) => ReceiveOutcome::Broken {
-                // A server that ignores ranges starts again, which is no progress.
+                // A server that ignores ranges starts again, which is not progress.
                 progress: written > part_bytes,
                 reason,
             },
@@ -274,7 +274,7 @@ async fn append(
     url: &str,
     (path, mut file): (&Path, File),
     start: u64,
-    (bytes_max, mut pace): (u64, Pace),
+    (bytes_max, mut throttle): (u64, ReadThrottle),
     bar: &ProgressBar,
 ) -> Result<(u64, Option<String>), Error> {
     let failed = |source| file_error(path, source);
@@ -297,7 +297,7 @@ async fn append(
             });
         }
         file.write_all(&bytes).await.map_err(failed)?;
-        pace.wait_for(bytes.len()).await;
+        throttle.wait_for(bytes.len()).await;
         bar.set_position(written);
     }
     file.flush().await.map_err(failed)?;

@@ -1,10 +1,10 @@
 //! Fetches one page of a portal politely, with limits on time and size, and only from public addresses.
 //!
 //! Redirects within a host are followed here; each step is checked like the first: form, address, `robots.txt`. A
-//! redirect to another host is returned as a [`RedirectTrail`], so that the other host is requested in its own turn. No
-//! proxy is used, so the connection goes to the address that was checked. The time limit covers only the time spent on
-//! requests, from the first address to the last byte. The size limit applies after decompression, so a decompression
-//! bomb is cut off early.
+//! redirect to another host is returned as a [`RedirectTrail`], so that the other host's own limits apply to the next
+//! request. No proxy is used, so the connection goes to the address that was checked. The time limit covers only the
+//! time spent on requests, from the first address to the last byte. The size limit applies after decompression, so a
+//! decompression bomb is cut off early.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 pub const PAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a page, in bytes after decompression.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Maximum bytes read of a `robots.txt`.
+/// Maximum bytes read from a `robots.txt`.
 const ROBOTS_BYTES_MAX: usize = robotxt::BYTE_LIMIT;
 /// Maximum time to fetch a `robots.txt`.
 const ROBOTS_TIMEOUT: Duration = Duration::from_secs(10);

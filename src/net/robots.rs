@@ -16,7 +16,7 @@ use tokio::sync::OnceCell;
 /// How long a file is cached.
 const CACHE_TTL: Duration = Duration::from_secs(24 * 3600);
 /// Time for which a failed fetch of a file is not repeated. It is shorter than any pause between two attempts at a
-/// page, which would otherwise get the same failure again without a request.
+/// page; otherwise the second attempt would fail without a request.
 const FAILURE_TTL: Duration = Duration::from_secs(4);
 /// Maximum size of all cached files together, in bytes as received; beyond it the least recently used are evicted.
 /// Parsed rules take about four times as much memory.

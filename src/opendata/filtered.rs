@@ -1,11 +1,11 @@
-//! Recognises files that lack rows of sales, such as that of the cellar of a flat. Such a sale has another identifier
-//! than the complete one, so both are in the table afterwards.
+//! Recognises files that lack rows of sales, such as that of the cellar of a flat. The identifier of such a sale
+//! differs from that of the complete sale, so both are in the table afterwards.
 //!
 //! Counts the homes sold with a single row, of which complete files have few. If there are stored sales, also compares
-//! the imported sales with them by what they share in spite of missing rows: the mutation number, the day, the price, the
-//! commune and the kind. A sale with fewer rows and the same surfaces, rooms and lots lacks none: repeated rows are left
-//! out of it. Memory: 32 bytes per imported sale. Reads eleven columns of the files with these departments, once per
-//! import.
+//! the imported sales with them in the values that missing rows do not change: the mutation number, the day, the price,
+//! the commune and the kind. A sale with fewer rows but the same surfaces, rooms and lots lacks no row: only repeated
+//! rows were left out. Memory: 32 bytes per imported sale. Reads eleven columns of the files with these departments,
+//! once per import.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -24,7 +24,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use arrow::array::{Array, AsArray};
+use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -36,14 +36,13 @@ use crate::dfi;
 use crate::dpe::{ADDRESS, BUILDING};
 use crate::dvf::place::{PARCELS, parcel_today};
 use crate::rnb;
-use crate::rnb::links::{RegisteredBuilding, addresses_won};
+use crate::rnb::links::{RegisteredBuilding, addresses_won, texts};
 use crate::source::cell::day;
-use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData, column_index};
+use crate::{CursorPosition, Dataset, DatasetSearchRequest, OpenData};
 use toise_contract::cursor::{QueryDigest, query_digest};
 use toise_contract::filter::{Clause, ClauseTest, Filter};
 use toise_contract::listings::codes::{ParcelId, RnbId};
 use toise_engine::Error;
-use toise_engine::predicate::Predicate;
 use toise_geocode::table as addresses;
 use toise_lake as lake;
 use toise_lake::schema::TableSchema;
@@ -347,26 +346,12 @@ impl OpenData {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let view = self.engine().view(schema)?;
         let ids = ids.iter().take(POSITIONS_MAX).cloned().collect();
-        let predicate = Predicate::compile(schema, &vec![one_of(schema.id, ids)])?;
-        let (lat, lon) = (column_index(schema, "lat")?, column_index(schema, "lon")?);
-        let parts = self.engine().scan(
-            &view,
-            &predicate,
-            self.interrupt(),
-            Vec::new,
-            |found: &mut Vec<(f64, f64)>, visited| {
-                let (lats, lons) = (visited.column(lat)?, visited.column(lon)?);
-                let lats = lats.values.as_primitive::<Float64Type>();
-                let lons = lons.values.as_primitive::<Float64Type>();
-                visited
-                    .selected
-                    .for_each(|row| found.push((lats.value(row), lons.value(row))));
-                Ok(())
-            },
-        )?;
-        Ok(parts.into_iter().flatten().collect())
+        let clause = one_of(schema.id, ids);
+        self.read_rows(schema, clause, &["lat", "lon"], |columns, row| {
+            let degrees = |at: usize| columns[at].values.as_primitive::<Float64Type>().value(row);
+            Some((degrees(0), degrees(1)))
+        })
     }
 
     /// Returns the distinct values of a text column, in order, from the rows where another column has one of `ids`; at
@@ -393,39 +378,14 @@ impl OpenData {
         if ids.is_empty() {
             return Ok(ids);
         }
-        let view = self.engine().view(schema)?;
-        let predicate = Predicate::compile(schema, &vec![one_of(by, ids)])?;
-        let index = column_index(schema, column)?;
-        let absent = absent
-            .map(|column| column_index(schema, column))
-            .transpose()?;
-        let parts = self.engine().scan(
-            &view,
-            &predicate,
-            self.interrupt(),
-            BTreeSet::new,
-            |found: &mut BTreeSet<String>, visited| {
-                let decoded = visited.column(index)?;
-                let texts = decoded.values.as_string::<i32>();
-                let absent = absent.map(|index| visited.column(index)).transpose()?;
-                visited.selected.for_each(|row| {
-                    if absent
-                        .as_ref()
-                        .is_some_and(|column| column.values.is_valid(row))
-                    {
-                        return;
-                    }
-                    let range = match &decoded.items {
-                        None => row..row + 1,
-                        Some(items) => items.offsets[row] as usize..items.offsets[row + 1] as usize,
-                    };
-                    let present = range.filter(|place| texts.is_valid(*place));
-                    found.extend(present.map(|place| texts.value(place).to_owned()));
-                });
-                Ok(())
-            },
-        )?;
-        let found: BTreeSet<String> = parts.into_iter().flatten().collect();
+        let names: Vec<&str> = std::iter::once(column).chain(absent).collect();
+        let found = self.read_rows(schema, one_of(by, ids), &names, |columns, row| {
+            let has_absent = columns
+                .get(1)
+                .is_some_and(|column| column.values.is_valid(row));
+            (!has_absent).then(|| texts(&columns[0], row))
+        })?;
+        let found: BTreeSet<String> = found.into_iter().flatten().collect();
         Ok(found.into_iter().take(LINKS_MAX).collect())
     }
 }

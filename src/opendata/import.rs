@@ -283,8 +283,8 @@ pub fn import_reader(
     })
 }
 
-/// Returns the slices that a file of an edition covers: its commune if there is only one, else its departments, in each
-/// year found, or in all years of a table without dates.
+/// Returns the slices that a file of an edition covers: its commune if there is only one, otherwise its departments, in
+/// each year found, or in all years of a table without dates.
 fn slices(places: &BTreeSet<(String, i32)>, by_year: bool) -> Vec<Slice> {
     let mut communes = places.iter().map(|(commune, _)| commune);
     let first = communes.next();

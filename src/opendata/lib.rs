@@ -51,9 +51,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub use dataset::{Dataset, ImportTable, imported};
-use toise_contract::filter::Filter;
+use toise_contract::filter::{Clause, Filter};
 pub use toise_contract::position::{CursorPosition, SortValue};
 use toise_engine::cancellation::Interrupt;
+use toise_engine::decoded::DecodedColumn;
+use toise_engine::predicate::Predicate;
 use toise_engine::{self as engine, Budget, Engine};
 use toise_lake::schema::TableSchema;
 
@@ -109,6 +111,41 @@ impl OpenData {
             }
         }
         Ok(false)
+    }
+}
+
+impl OpenData {
+    /// Reads what `read` makes of each row of a table that a clause selects, in no particular order. `read` receives the
+    /// named columns and the index of the row in them.
+    ///
+    /// # Errors
+    /// The table cannot be read, or the engine was opened without it.
+    pub(crate) fn read_rows<T: Send>(
+        &self,
+        schema: &'static TableSchema,
+        clause: Clause,
+        names: &[&str],
+        read: impl Fn(&[Arc<DecodedColumn>], usize) -> Option<T> + Sync,
+    ) -> Result<Vec<T>, engine::Error> {
+        let view = self.engine.view(schema)?;
+        let predicate = Predicate::compile(schema, &vec![clause])?;
+        let columns = names.iter().map(|name| column_index(schema, name));
+        let columns: Vec<usize> = columns.collect::<Result<_, _>>()?;
+        let parts = self.engine.scan(
+            &view,
+            &predicate,
+            self.interrupt(),
+            Vec::new,
+            |found: &mut Vec<T>, visited| {
+                let decoded = columns.iter().map(|column| visited.column(*column));
+                let decoded: Vec<Arc<DecodedColumn>> = decoded.collect::<Result<_, _>>()?;
+                visited
+                    .selected
+                    .for_each(|row| found.extend(read(&decoded, row)));
+                Ok(())
+            },
+        )?;
+        Ok(parts.into_iter().flatten().collect())
     }
 }
 

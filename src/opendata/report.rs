@@ -101,7 +101,7 @@ pub struct ConversionFindings {
     pub dropped: LeftOutValues,
     /// Values outside the official list of their column, imported as published.
     pub unlisted: UnlistedValues,
-    /// Sales that cannot be told apart by their rows, by how they were counted.
+    /// Sales that their rows do not distinguish, by how they were counted.
     pub unclear: Tallies,
     /// Rows with text that was encoded as UTF-8 twice, imported as it is.
     pub encoded_twice: Tally,
@@ -254,7 +254,7 @@ pub struct ImportReport {
     pub sold_homes: SoldHomes,
     /// Rejected rows, by reason.
     pub rejected: Tallies,
-    /// Sales that cannot be told apart by their rows, by how they were counted.
+    /// Sales that their rows do not distinguish, by how they were counted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub unclear_sales: Tallies,
     /// Values outside the official list of their column, imported as published: rows by column and value.

@@ -47,7 +47,7 @@ pub struct ScoringRule {
     pub measure: Measure,
     /// Weight in the score, relative to the other targets.
     pub weight: f64,
-    /// Subject of the target. Of two targets with the same subject (a consumption and its class), only the stronger
+    /// Subject of the target. If two targets have the same subject (a consumption and its class), only the stronger
     /// counts as evidence.
     pub about: &'static str,
     /// Evidence it carries, in bits: with b bits, about one in 2^b unrelated records agrees by chance.

@@ -38,7 +38,7 @@ const KEYS: [&str; 2] = ["key", "id"];
 /// Maximum bytes of a key.
 const KEY_BYTES_MAX: usize = 200;
 /// A position in France that stands for an address that is not located yet: latitude and longitude.
-const SOMEWHERE: (f64, f64) = (46.6, 2.4);
+const PLACEHOLDER_POSITION: (f64, f64) = (46.6, 2.4);
 /// Index of the column with the key.
 const KEY: usize = 0;
 /// Index of the column with the fault of a row; empty without one.
@@ -182,8 +182,8 @@ pub(super) fn receive(input: &Path, output: &Path, today: NaiveDate) -> Result<R
     Ok(received)
 }
 
-/// Returns a warning for each of the unread columns that looks like a street, if `by_town` rows, more than none, have a
-/// town and no street.
+/// Returns a warning for each unread column that looks like a street; none if `by_town`, the number of rows with a town
+/// and no street, is 0.
 fn street_warnings(unread: &[String], by_town: u64) -> Vec<String> {
     if by_town == 0 {
         return Vec::new();
@@ -392,7 +392,7 @@ impl<'c> HomeCells<'c> {
 
     /// Returns why the home cannot be valued even once its address is located.
     fn fault(&self, today: NaiveDate) -> Option<String> {
-        let somewhere = self.address().map(|_| SOMEWHERE);
+        let somewhere = self.address().map(|_| PLACEHOLDER_POSITION);
         self.home(somewhere, today)
             .err()
             .map(|fault| fault.to_string())

@@ -16,4 +16,4 @@ pub const NEW_COMPARABLES_MAX: usize = 10;
 pub const NAME_CHARS_MAX: usize = 100;
 /// The rule for the name of a portfolio.
 pub const NAME_RULE: &str =
-    "must be 1 to 100 characters, without control characters, slashes or blanks at the ends";
+    "must be 1 to 100 characters, without control characters, slashes or spaces at the ends";

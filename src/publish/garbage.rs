@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::{StreamExt, TryStreamExt, stream};
+use indicatif::ProgressBar;
 use serde::Serialize;
 
 use super::manifest::{MANIFEST_BYTES_MAX, Manifest, OBJECTS};
@@ -49,7 +50,8 @@ pub struct Collection {
     pub young: usize,
 }
 
-/// Deletes manifests and objects that no kept snapshot needs, as of `now`.
+/// Deletes manifests and objects that no kept snapshot needs, as of `now`. `bar` counts snapshots as they are
+/// read, and manifests and objects as they are deleted.
 ///
 /// # Errors
 /// Nothing was published; a kept manifest cannot be read, in which case nothing is deleted; the object store fails.
@@ -58,6 +60,7 @@ pub async fn collect(
     retention: Retention,
     now: DateTime<Utc>,
     mode: Mode,
+    bar: &ProgressBar,
 ) -> Result<Collection> {
     let is_old = |written: DateTime<Utc>| now - written >= retention.grace;
     // Listed first, so that objects written later are not in the list.
@@ -74,7 +77,9 @@ pub async fn collect(
     let mut found = Collection::default();
     let mut named = HashSet::new();
     let mut gone = Vec::new();
+    bar.set_length(snapshots.len() as u64);
     for (number, path, meta) in &snapshots {
+        bar.inc(1);
         // A number above the current one may become current at any time, until it is old.
         if !kept.contains(number) && is_old(meta.last_modified) {
             found.snapshots.push(*number);
@@ -103,17 +108,21 @@ pub async fn collect(
         found.bytes = old.iter().map(|(_, meta)| meta.size).sum();
         return Ok(found);
     }
+    bar.inc_length((gone.len() + old.len()) as u64);
     for path in gone {
         remote.delete(&path).await?;
+        bar.inc(1);
     }
     let deletions = old.into_iter().map(|(path, meta)| async move {
-        match remote.head(&path).await? {
+        let deleted = match remote.head(&path).await? {
             Some(present) if is_old(present.last_modified) => {
                 remote.delete(&path).await?;
-                Ok::<_, Error>(Some(meta.size))
+                Some(meta.size)
             }
-            _ => Ok(None),
-        }
+            _ => None,
+        };
+        bar.inc(1);
+        Ok::<_, Error>(deleted)
     });
     let deleted: Vec<Option<u64>> = stream::iter(deletions)
         .buffer_unordered(OBJECTS_AT_ONCE)

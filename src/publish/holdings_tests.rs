@@ -124,7 +124,7 @@ async fn what_a_replica_does_not_hold_is_fetched_when_it_is_read_and_goes_when_t
 }
 
 #[tokio::test]
-async fn a_replica_that_is_to_hold_other_departments_goes_over_to_them() {
+async fn a_replica_whose_departments_change_switches_to_the_new_ones() {
     let (writer, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let remote = published(writer.path()).await;
     let whole = files(writer.path()).map(|file| std::fs::read(file).unwrap());
@@ -147,7 +147,7 @@ async fn a_replica_that_is_to_hold_other_departments_goes_over_to_them() {
 }
 
 #[tokio::test]
-async fn bytes_that_cannot_be_fetched_or_are_wrong_are_an_error_by_name_and_those_damaged_here_are_mended()
+async fn bytes_that_cannot_be_fetched_or_are_wrong_are_an_error_by_name_and_those_damaged_here_are_repaired()
  {
     let (writer, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let remote = published(writer.path()).await;

@@ -298,7 +298,7 @@ impl Remote {
     /// Makes a pointer current if the current one is still `former`.
     ///
     /// # Errors
-    /// The object store refuses it or does not answer; the pointer may have been exchanged all the same.
+    /// The object store refuses it or does not answer; the pointer may have been exchanged anyway.
     pub async fn exchange_pointer(
         &self,
         next: &Pointer,

@@ -4,8 +4,8 @@
 //! once, each continued where it broke off, each verified before it gets its name. Only then does [`Replica::install`]
 //! move the files into place, exchange the rows of the store in one transaction, and replace the files that name
 //! others, which running readers check (`install.rs`). A snapshot with a missing or corrupt object changes nothing: the
-//! error names the file, and the previous state stays. Of the data files, a replica of some departments downloads only
-//! those of its departments ([`super::holdings`]).
+//! error names the file, and the previous state stays. A replica of some departments downloads only the data files of
+//! its departments ([`super::holdings`]).
 //!
 //! ```text
 //! replica/objects/3fa94c…      downloaded content; files of tables are hard links to it

@@ -633,24 +633,28 @@ async fn garbage_is_what_no_kept_snapshot_names_after_the_grace_time() {
         keep,
         grace: TimeDelta::hours(24),
     };
+    let bar = ProgressBar::hidden();
     // Too young.
-    let found = collect(&remote, retention(1), Utc::now(), Mode::Delete)
+    let found = collect(&remote, retention(1), Utc::now(), Mode::Delete, &bar)
         .await
         .unwrap();
     assert_eq!((found.objects, found.snapshots.len()), (0, 0));
     assert_eq!(found.kept, [1, 2, 3, 4]);
     assert_eq!(found.young, 1);
     // A dry run reports what would be deleted.
-    let dry = collect(&remote, retention(2), later, Mode::DryRun)
+    let dry = collect(&remote, retention(2), later, Mode::DryRun, &bar)
         .await
         .unwrap();
     assert_eq!((dry.kept.as_slice(), dry.objects), ([3, 4].as_slice(), 1));
+    bar.reset();
     assert_eq!(objects(&store).await, before);
-    let deleted = collect(&remote, retention(2), later, Mode::Delete)
+    let deleted = collect(&remote, retention(2), later, Mode::Delete, &bar)
         .await
         .unwrap();
     assert_eq!(deleted, dry);
-    let deleted = collect(&remote, retention(1), later, Mode::Delete)
+    // Four snapshots were read; two of them and one object were deleted.
+    assert_eq!((bar.length(), bar.position()), (Some(7), 7));
+    let deleted = collect(&remote, retention(1), later, Mode::Delete, &bar)
         .await
         .unwrap();
     assert_eq!(
@@ -662,7 +666,7 @@ async fn garbage_is_what_no_kept_snapshot_names_after_the_grace_time() {
     assert_eq!(follow(replica.path(), &remote).await.unwrap(), Some(4));
     assert_eq!(seen(replica.path()), writer.seen[1]);
     let left = objects(&store).await;
-    let again = collect(&remote, retention(1), later, Mode::Delete)
+    let again = collect(&remote, retention(1), later, Mode::Delete, &bar)
         .await
         .unwrap();
     assert_eq!(again.objects, 0);

@@ -1,4 +1,4 @@
-//! The letterhead of a report: the logo and text of the person or firm that hands it over.
+//! The letterhead of a report: the logo and text of the person or firm that issues it.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -42,7 +42,7 @@ pub struct HomeReport {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportedHome {
-    /// Its address in the national address base; that nearest to the position if a position was given.
+    /// Its address in the national address base; the nearest one if a position was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Identifier of that address.
@@ -159,7 +159,7 @@ pub struct ReportedSale {
     pub insee_code: Option<String>,
     /// Whether the price covers several assets.
     pub is_sold_together: bool,
-    /// Distance from the home, metres; of comparables only.
+    /// Distance from the home, metres; for comparables only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance_m: Option<f64>,
     /// Position.

@@ -98,7 +98,7 @@ impl Isochrones {
         let body = match asked.await {
             Ok(Ok(body)) => body,
             Ok(Err(toise_net::Error::Status { status, .. })) if status.is_client_error() => {
-                let rule = format!("the isochrone service refuses this question ({status})");
+                let rule = format!("the isochrone service rejects this request ({status})");
                 return Err(Fault::new(path, rule).into());
             }
             Ok(Err(error)) => return Err(unavailable(error.to_string())),

@@ -1,5 +1,5 @@
-//! Limits how many refused attempts of valid keys on operators' endpoints enter the audit log, so that no key floods
-//! it. Further attempts are counted, and the next entry of the key states their number.
+//! Limits how many audit log entries one valid key can cause by calling operators' endpoints that it may not use, so
+//! that no key floods the log. Further attempts are counted, and the next entry of the key states their number.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Sessions of the console: a browser that sent a key once is identified by a cookie for 8 hours.
 //!
 //! A session holds the text of its key, only in memory. The key is verified with every request, so a revoked key ends
-//! its sessions at once. Scripts cannot read the cookie, and it is never sent from another site. In addition, a call
-//! that changes something must carry the session's token in a header, which no other site can know. Sessions end with
-//! the process. Their lifetime is measured by the monotonic clock, so setting the system clock forward does not end
-//! them.
+//! its sessions immediately. Scripts cannot read the cookie, and it is never sent from another site. In addition, a
+//! call that changes something must carry the session's token in a header, which no other site can know. Sessions end
+//! with the process. Their lifetime is measured by the monotonic clock, so setting the system clock forward does not
+//! end them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

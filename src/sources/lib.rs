@@ -135,8 +135,8 @@ impl FileVersion {
         }
     }
 
-    /// Returns whether this version is to replace the one that is held. Versions at two addresses are compared by date,
-    /// so that a file that has only moved is not fetched again.
+    /// Returns whether this version should replace the one that is held. Versions at two addresses are compared by
+    /// date, so that a file that has only moved is not fetched again.
     pub fn replaces(&self, held: &Self) -> bool {
         if self.tag == held.tag {
             return false;

@@ -21,8 +21,8 @@ const MESSAGE_CHARS_MAX: usize = 600;
 const INVALID_PATTERN: &str = "Invalid regex";
 /// Text that the engine adds to the message of an internal error.
 const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
-/// Text of the engine's error for a call whose arguments have other types than the function takes. It comes after the
-/// types that the engine tried.
+/// Text of the engine's error for a call whose argument types do not match the function's. It comes after the types
+/// that the engine tried.
 const NO_FUNCTION: &str = "No function matches the given name and argument types";
 /// Prefixes that the engine adds to the messages of its parts.
 const PREFIXES: [&str; 10] = [

@@ -1,9 +1,9 @@
 //! SQL over the tables of a data folder: one service for HTTP, Arrow Flight and MCP, and the same sessions for the
 //! command line.
 //!
-//! A query of a key is written to the audit log ([`audit`]), waits for a slot ([`service`]), and runs in a separate
-//! process ([`process`]), within limits of rows, bytes, memory and time ([`limits`]). The process checks the text
-//! before it is parsed ([`text`]) and opens a session over all tables as of the start of the query ([`tables`],
+//! A query sent with a key is written to the audit log ([`audit`]), waits for a slot ([`service`]), and runs in a
+//! separate process ([`process`]), within limits on rows, bytes, memory and time ([`limits`]). The process checks the
+//! text before it is parsed ([`text`]) and opens a session over all tables as of the start of the query ([`tables`],
 //! [`context`]), with the functions of this project ([`functions`]). It then plans the query, and refuses it unless it
 //! only reads ([`plan`]). Rows are sent as the bytes of a format ([`encode`]), no faster than the client takes them.
 //!

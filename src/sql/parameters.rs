@@ -40,7 +40,7 @@ pub fn from_json(parameters: &Value) -> Result<ParamValues, SqlError> {
     checked(values)
 }
 
-/// Checks that parameters are within their limit of bytes.
+/// Checks that the parameters together do not exceed [`PARAMETERS_BYTES_MAX`].
 ///
 /// # Errors
 /// They are too long.

@@ -20,13 +20,13 @@ const GRACE: Duration = Duration::from_secs(1);
 pub enum Piece {
     /// Rows.
     Batch(RecordBatch),
-    /// Bytes of the format asked for.
+    /// Bytes in the requested format.
     Bytes(Bytes),
 }
 
 /// The data that is known before the first row.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct QueryStart {
     /// The columns.
     pub schema: SchemaRef,
     /// The versions of all tables that it may read, as [`crate::tables::describe`] writes them.
@@ -36,7 +36,7 @@ pub struct Opened {
 /// The shape of a query that was only planned.
 #[derive(Clone, Debug)]
 pub struct QueryShape {
-    /// The columns of its answer.
+    /// The columns of its result.
     pub schema: SchemaRef,
     /// Names and types of its placeholders, sorted; a type is `None` if it does not follow from the query.
     pub parameters: Vec<(String, Option<DataType>)>,
@@ -45,7 +45,7 @@ pub struct QueryShape {
 /// A running query; dropping it stops it.
 #[derive(Debug)]
 pub struct RunningQuery {
-    opened: Opened,
+    opened: QueryStart,
     pieces: mpsc::Receiver<Result<Piece, SqlError>>,
     deadline: Instant,
     time_max: Duration,
@@ -64,7 +64,7 @@ impl Drop for AbortOnDrop {
 
 impl RunningQuery {
     pub(crate) fn new(
-        opened: Opened,
+        opened: QueryStart,
         pieces: mpsc::Receiver<Result<Piece, SqlError>>,
         (deadline, time_max): (Instant, Duration),
         task: AbortOnDrop,
@@ -115,9 +115,9 @@ impl RunningQuery {
 
 /// Waits until a query has produced its first rows, at most until its deadline plus `GRACE`.
 pub(crate) async fn opened_in_time(
-    receiver: tokio::sync::oneshot::Receiver<Result<Opened, SqlError>>,
+    receiver: tokio::sync::oneshot::Receiver<Result<QueryStart, SqlError>>,
     (deadline, time_max): (Instant, Duration),
-) -> Result<Opened, SqlError> {
+) -> Result<QueryStart, SqlError> {
     match tokio::time::timeout_at(deadline + GRACE, receiver).await {
         Ok(Ok(opened)) => opened,
         Ok(Err(_closed)) => Err(SqlError::internal("the query ended without an answer")),

@@ -22,7 +22,7 @@ use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
 use crate::process::query::{CallHandler, Permits, ProcessMessage, QueryText, RemoteQuery, Task};
 use crate::request::SqlRequest;
-use crate::running::{AbortOnDrop, Opened, Piece, QueryShape, RunningQuery, opened_in_time};
+use crate::running::{AbortOnDrop, Piece, QueryShape, QueryStart, RunningQuery, opened_in_time};
 use crate::settings::SqlSettings;
 use crate::slots::{KeySlots, WAIT_MAX};
 use crate::tables::{SqlTables, describe};
@@ -363,7 +363,7 @@ async fn in_time<T>(
 
 /// Sends the result of a query to the caller, and counts it.
 struct ResultSender {
-    opened: Option<oneshot::Sender<Result<Opened, SqlError>>>,
+    opened: Option<oneshot::Sender<Result<QueryStart, SqlError>>>,
     pieces: mpsc::Sender<Result<Piece, SqlError>>,
     recording: Recording,
     limits: QueryLimits,
@@ -372,7 +372,7 @@ struct ResultSender {
 impl ResultSender {
     /// Sends the caller what is known before the first row.
     fn open(&mut self, schema: SchemaRef) -> Result<(), SqlError> {
-        let opened = Opened {
+        let opened = QueryStart {
             schema,
             snapshots: self.recording.snapshots.clone(),
         };

@@ -1,4 +1,4 @@
-//! Counts how queries end for metrics, and writes it to the audit log.
+//! Counts queries by their outcome for the metrics, and writes each outcome to the audit log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

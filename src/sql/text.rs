@@ -77,7 +77,7 @@ fn is_operator(token: &Token) -> bool {
     )
 }
 
-/// Splits a text into its statements at semicolons; each is without its semicolon and surrounding blanks.
+/// Splits a text into its statements at semicolons; each is without its semicolon and surrounding spaces.
 ///
 /// # Errors
 /// A quotation or comment has no end.

@@ -4,7 +4,8 @@
 //!
 //! A lock is one byte of a file that stays empty, at an offset derived from a digest. It belongs to the open file
 //! (`F_OFD_SETLK`), not to the process: closing another descriptor does not release it, and the kernel frees it however
-//! the process ends. An open file cannot lock itself out, so calls within one process must be ordered elsewhere.
+//! the process ends. Calls within one process share the open file, so these locks do not exclude each other there: the
+//! callers must.
 //!
 //! Linux has such locks on most file systems. On systems without them, servers should not share a folder.
 
@@ -41,7 +42,7 @@ impl ByteLocks {
             Err(error) => {
                 tracing::warn!(
                     %error,
-                    "the data folder has no locks of bytes; do not run a second server on it"
+                    "the file system of the data folder does not support byte locks; do not run a second server on it"
                 );
                 Ok(None)
             }
@@ -67,7 +68,7 @@ impl ByteLocks {
 impl Drop for ByteLock {
     fn drop(&mut self) {
         if let Err(error) = set(&self.file, self.place, Wanted::Free) {
-            tracing::error!(%error, "cannot release the lock of a byte; it is held until this process ends");
+            tracing::error!(%error, "cannot release a byte lock; it is held until this process ends");
         }
     }
 }

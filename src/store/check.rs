@@ -70,7 +70,7 @@ impl StoreCheck {
                 self.rows += 1;
                 if let Err(error) = document::verify(row.get_ref(1)?.as_blob()?) {
                     let name: String = row.get(0)?;
-                    // Identifiers are read as 32 hexadecimal digits; other names are no UUIDs.
+                    // Identifiers are read as 32 hexadecimal digits; other names are not UUIDs.
                     let name = Uuid::try_parse(&name).map_or(name, |id| id.to_string());
                     self.found(format!("{} {name}: {error}", table.name));
                 }

@@ -208,7 +208,7 @@ impl Database {
     /// its change stays in the queue and may still be applied.
     ///
     /// # Errors
-    /// As for [`Database::write_with`]; [`Error::Overloaded`] is returned at once.
+    /// As for [`Database::write_with`]; [`Error::Overloaded`] is returned immediately.
     pub async fn write_async<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         durability: Durability,

@@ -45,99 +45,41 @@ enum Keyed {
 }
 
 /// The replicated tables, each after the tables that it refers to.
+#[rustfmt::skip]
 const TABLES: [ReplicatedTable; 9] = [
-    ReplicatedTable {
-        name: "accounts",
-        columns: &["account_id", "name", "created_at_ms"],
-        keyed: Keyed::ByText,
-    },
-    ReplicatedTable {
-        name: "keys",
-        columns: &[
-            "key_id",
-            "account_id",
-            "kind",
-            "sha256",
-            "grants",
-            "created_at_ms",
-            "expires_at_ms",
-            "revoked_at_ms",
-            "name",
-            "rate_per_s",
-            "monthly_quota",
-            "max_concurrent_estimates",
-            "sql_limits",
-            "prefix",
-            "allowed_from",
-        ],
-        keyed: Keyed::ByText,
-    },
-    ReplicatedTable {
-        name: "areas",
-        columns: &[
-            "account_id", "name", "geometry", "created_at_ms", "updated_at_ms",
-        ],
-        keyed: Keyed::ByText,
-    },
-    ReplicatedTable {
-        name: "letterheads",
-        columns: &["account_id", "text", "logo", "updated_at_ms"],
-        keyed: Keyed::ByText,
-    },
-    ReplicatedTable {
-        name: "rent_maps",
-        columns: &[
-            "kind", "year", "licence", "source", "communes", "imported_at_ms", "document",
-        ],
-        keyed: Keyed::ByText,
-    },
-    ReplicatedTable {
-        name: "records",
-        columns: &["record", "document"],
-        keyed: Keyed::ByNumber,
-    },
-    ReplicatedTable {
-        name: "properties",
-        columns: &[
-            "property", "property_id", "sequence", "merged_into", "record",
-        ],
-        keyed: Keyed::ByNumber,
-    },
-    ReplicatedTable {
-        name: "adverts",
-        columns: &[
-            "advert",
-            "advert_id",
-            "url_digest",
-            "property",
-            "sequence",
-            "observed_at_ms",
-            "first_seen_at_ms",
-            "modified_at_ms",
-            "published_at_ms",
-            "online_at_ms",
-            "offline_at_ms",
-            "initial_price",
-            "previous_price",
-            "derived",
-            "anomalies",
-            "document",
-        ],
-        keyed: Keyed::ByNumber,
-    },
-    ReplicatedTable {
-        name: "advert_events",
-        columns: &[
-            "event",
-            "advert",
-            "type",
-            "occurred_at_ms",
-            "previous_price",
-            "previous_is_online",
-        ],
-        keyed: Keyed::ByNumber,
-    },
+    table("accounts", Keyed::ByText, &["account_id", "name", "created_at_ms"]),
+    table("keys", Keyed::ByText, &[
+        "key_id", "account_id", "kind", "sha256", "grants", "created_at_ms", "expires_at_ms", "revoked_at_ms", "name",
+        "rate_per_s", "monthly_quota", "max_concurrent_estimates", "sql_limits", "prefix", "allowed_from",
+    ]),
+    table("areas", Keyed::ByText, &["account_id", "name", "geometry", "created_at_ms", "updated_at_ms"]),
+    table("letterheads", Keyed::ByText, &["account_id", "text", "logo", "updated_at_ms"]),
+    table("rent_maps", Keyed::ByText, &[
+        "kind", "year", "licence", "source", "communes", "imported_at_ms", "document",
+    ]),
+    table("records", Keyed::ByNumber, &["record", "document"]),
+    table("properties", Keyed::ByNumber, &["property", "property_id", "sequence", "merged_into", "record"]),
+    table("adverts", Keyed::ByNumber, &[
+        "advert", "advert_id", "url_digest", "property", "sequence", "observed_at_ms", "first_seen_at_ms",
+        "modified_at_ms", "published_at_ms", "online_at_ms", "offline_at_ms", "initial_price", "previous_price",
+        "derived", "anomalies", "document",
+    ]),
+    table("advert_events", Keyed::ByNumber, &[
+        "event", "advert", "type", "occurred_at_ms", "previous_price", "previous_is_online",
+    ]),
 ];
+
+const fn table(
+    name: &'static str,
+    keyed: Keyed,
+    columns: &'static [&'static str],
+) -> ReplicatedTable {
+    ReplicatedTable {
+        name,
+        columns,
+        keyed,
+    }
+}
 
 /// The rows of a range of keys of one table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -351,7 +351,7 @@ fn is_lost(lease: &Lease) -> bool {
 /// Describes for operators what a candidate is waiting for.
 fn waits_for(held: OtherHolder) -> String {
     format!(
-        "process {}, last heard of {} s ago",
+        "process {}, last heard from {} s ago",
         held.process,
         held.silent.as_secs()
     )

@@ -5,7 +5,7 @@
 //! neither ends nor prolongs a lease. A candidate takes the lease over when
 //!
 //! - the holder gave it up,
-//! - the holder's process has ended, which its byte lock shows at once ([`ByteLocks`]), or
+//! - the holder's process has ended, which its byte lock shows immediately ([`ByteLocks`]), or
 //! - the counter has not changed for [`EXPIRES_AFTER`]: the process is stopped, or hangs.
 //!
 //! Each holder has a higher fencing number than the previous one. [`Lease::write`] compares it in the transaction of
@@ -272,7 +272,7 @@ impl Candidate {
         match locks.try_hold(&place(holder)) {
             Ok(free) => free.is_some(),
             Err(error) => {
-                tracing::warn!(%error, "cannot look whether the holder of a lease is alive");
+                tracing::warn!(%error, "cannot check whether the holder of a lease is alive");
                 false
             }
         }

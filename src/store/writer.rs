@@ -2,9 +2,9 @@
 //!
 //! A commit costs one fsync however many changes it contains, so throughput grows with the number of waiting callers.
 //! Each change runs in its own savepoint: a failed one is undone alone and its error returned unchanged. The sender is
-//! notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further changes are rejected, at once
-//! or after [`QUEUE_WAIT_MAX`]. No change is acknowledged unless the database file and its log were still at their
-//! paths after the commit.
+//! notified after the commit, on this thread. At most [`QUEUE_MAX`] changes wait; further changes are rejected,
+//! immediately or after [`QUEUE_WAIT_MAX`]. No change is acknowledged unless the database file and its log were still
+//! at their paths after the commit.
 
 use std::fmt;
 use std::sync::Arc;

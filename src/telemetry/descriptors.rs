@@ -1,4 +1,4 @@
-//! How many connections the limit on open files permits.
+//! Computes how many connections the limit on open files permits.
 
 use super::process;
 

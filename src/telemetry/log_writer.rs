@@ -78,7 +78,8 @@ impl Bucket {
         }
     }
 
-    /// Takes bytes at a moment and returns `true`, or takes none and returns `false` if there are too few.
+    /// Takes bytes from the allowance as of a given time and returns `true`; takes none and returns `false` if too few
+    /// are left.
     fn take(&mut self, bytes: usize, now: Duration) -> bool {
         let passed = now.saturating_sub(self.filled_at);
         let fresh = passed.as_micros() * u128::from(self.bytes_per_s) / 1_000_000;

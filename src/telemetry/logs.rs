@@ -1,9 +1,9 @@
 //! Log lines, on standard error as text or JSON; standard output is reserved for results.
 //!
-//! Every request writes one line (`answered`, from the pipeline): request id, address of the client, method, the
-//! beginning of the path without its query, status, duration. Bodies, headers and queries are never logged, since they
-//! contain keys, personal addresses and listings. [`super::log_writer`] limits how much is written and prevents log
-//! errors from failing requests.
+//! Every request writes one line (`answered`, from the pipeline): request id, client address, method, the beginning of
+//! the path without its query, status, duration. Bodies, headers and queries are never logged, since they contain keys,
+//! personal addresses and listings. [`super::log_writer`] limits how much is written and prevents log errors from
+//! failing requests.
 
 use std::io::IsTerminal;
 use std::sync::OnceLock;

@@ -164,7 +164,7 @@ mod tests {
 
     const ROWS: Metric<Gauge> = Metric::gauge("toise_lake_rows", "Rows of a table.");
     const LOOKUPS: Metric<Counter> =
-        Metric::counter("toise_column_cache_lookups_total", "Columns asked for.");
+        Metric::counter("toise_column_cache_lookups_total", "Columns requested.");
 
     #[test]
     fn observed_gauges_are_current() {
@@ -186,7 +186,7 @@ mod tests {
         #[cfg(target_os = "linux")]
         assert!(value(&text, "process_resident_memory_bytes ").unwrap() > 1e6);
         assert!(text.contains("# HELP toise_lake_rows Rows of a table."));
-        let asked = "# HELP toise_column_cache_lookups_total Columns asked for.";
+        let asked = "# HELP toise_column_cache_lookups_total Columns requested.";
         assert_eq!(text.matches(asked).count(), 1, "{text}");
     }
 }

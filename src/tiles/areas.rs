@@ -68,7 +68,7 @@ impl AreaScan<'_> {
     pub fn figures(&self, source: &TileSource, filter: &Filter) -> Result<AreaFigures, Error> {
         let mut figures: HashMap<&'static str, AreaFigure> = HashMap::new();
         for (code, mut cell) in self.cells(source, filter)? {
-            let figure = source.figure().gathered(&mut cell.values);
+            let figure = source.figure().aggregated(&mut cell.values);
             let known = AreaFigure {
                 count: cell.count,
                 figure,
@@ -148,7 +148,7 @@ impl AreaScan<'_> {
             {
                 medians.extend(
                     figure
-                        .gathered(&mut cell.values)
+                        .aggregated(&mut cell.values)
                         .map(|median| (code, median)),
                 );
             }
@@ -157,7 +157,7 @@ impl AreaScan<'_> {
                 .filter(|(_, cell)| cell.values.len() >= COMPARED_MIN as usize)
             {
                 let known = medians.get(code).copied().filter(|median| *median > 0.0);
-                if let (Some(asked), Some(sold)) = (figure.gathered(&mut cell.values), known) {
+                if let (Some(asked), Some(sold)) = (figure.aggregated(&mut cell.values), known) {
                     let (sum, weight) = sums.entry(code).or_default();
                     *sum += f64::from(cell.count) * 100.0 * (asked / sold - 1.0);
                     *weight += f64::from(cell.count);

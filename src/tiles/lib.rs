@@ -300,7 +300,7 @@ fn hexagon_layer(hexagons: Hexagons, figure: Figure) -> Result<Vec<u8>, Error> {
         let mut feature = layer.feature_of(MvtGeomType::Polygon);
         feature.ring(corners.map(|(x, y)| (units(x), units(y)).into()), true)?;
         feature.tag("count", u64::from(cell.count))?;
-        if let Some(value) = figure.gathered(&mut cell.values) {
+        if let Some(value) = figure.aggregated(&mut cell.values) {
             feature.tag(figure.of_hexagon, value)?;
         }
         layer = feature.end();

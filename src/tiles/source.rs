@@ -39,11 +39,11 @@ pub(crate) struct Figure {
     pub of_row: &'static str,
     /// Name of the figure of a hexagon.
     pub of_hexagon: &'static str,
-    gather: Gather,
+    aggregate: Aggregate,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Gather {
+enum Aggregate {
     /// The median, a whole number.
     Median,
     /// The share of poor energy classes, percent.
@@ -52,17 +52,17 @@ enum Gather {
 
 impl Figure {
     /// Returns the figure of a group of rows with these values; `None` if there are no values.
-    pub fn gathered(self, values: &mut [f32]) -> Option<f64> {
+    pub fn aggregated(self, values: &mut [f32]) -> Option<f64> {
         if values.is_empty() {
             return None;
         }
-        let figure = match self.gather {
-            Gather::Median => {
+        let figure = match self.aggregate {
+            Aggregate::Median => {
                 let middle = values.len() / 2;
                 let (_, median, _) = values.select_nth_unstable_by(middle, f32::total_cmp);
                 f64::from(*median)
             }
-            Gather::PoorShare => {
+            Aggregate::PoorShare => {
                 let poor = values.iter().filter(|class| **class >= POOR).count();
                 100.0 * poor as f64 / values.len() as f64
             }
@@ -113,12 +113,12 @@ impl TileSource {
             Self::OpenData(Dataset::Dpe) => Figure {
                 of_row: "energy",
                 of_hexagon: "poor_share",
-                gather: Gather::PoorShare,
+                aggregate: Aggregate::PoorShare,
             },
             Self::OpenData(Dataset::Dvf) | Self::Properties(_) => Figure {
                 of_row: "price_per_m2",
                 of_hexagon: "price_per_m2",
-                gather: Gather::Median,
+                aggregate: Aggregate::Median,
             },
         }
     }
@@ -152,7 +152,7 @@ impl SourceView {
     ) -> Result<Vec<S>, Error> {
         let schema = source.schema();
         let predicate = Predicate::compile(schema, filter)?;
-        let columns = SpotColumns::of(source)?;
+        let columns = PointColumns::of(source)?;
         match self {
             Self::Table(view) => engine.scan(view, &predicate, interrupt, start, |state, chunk| {
                 let read = |column| chunk.column(column);
@@ -317,14 +317,14 @@ impl AreaColumns {
     }
 }
 
-/// The columns that spots are read from, by index.
-struct SpotColumns {
+/// The columns that points are read from, by index.
+struct PointColumns {
     lat: usize,
     lon: usize,
     figure: FigureColumn,
 }
 
-impl SpotColumns {
+impl PointColumns {
     fn of(source: &TileSource) -> Result<Self, Error> {
         let schema = source.schema();
         Ok(Self {

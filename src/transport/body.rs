@@ -195,7 +195,7 @@ impl Incoming {
     /// at most `DRAIN_TIMEOUT`. Never fails.
     ///
     /// Nothing is discarded if the request has an `Expect` header: its client waits for `100 Continue` before it sends
-    /// the body, so it should get its response at once.
+    /// the body, so it should get its response immediately.
     pub async fn drain(&mut self, headers: &HeaderMap, bytes_max: Option<usize>) {
         if headers.contains_key(EXPECT) {
             return;

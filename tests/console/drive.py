@@ -419,6 +419,13 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"lat=44\.518.*lon=3\.5.*zoom=17"))
     expect(market).to_have_count(0)
+    # The figures of a market by quarter are a file.
+    page.goto(address + "/console/#/map?place=59")
+    with page.expect_download(timeout=WAIT_MS) as download:
+        page.get_by_role("region", name="Nord").get_by_role("button", name="Save the rows as CSV").click()
+    assert download.value.suggested_filename == "toise-market-59.csv"
+    quarters = rows_of(download.value)
+    assert len(quarters) > 4 and all(re.fullmatch(r"\d{4}-Q[1-4]", row["period"]) for row in quarters), quarters[:2]
     page.goto(address + "/console/#/map?f.property_type=Maison")
     # All rows that pass the filters are a file, page by page.
     expect(page.get_by_role("button", name="Type: House")).to_be_visible()

@@ -132,7 +132,7 @@ async fn an_account_shows_its_signing_secret_at_creation_and_rotation_only() {
     );
 
     let again = desk.create_account("Agence").await;
-    let message = "name: must be a name no account has".to_owned();
+    let message = "name: must be a name that no account has".to_owned();
     assert_eq!(error_of(again).await, (422, 10002, message));
 }
 

@@ -256,7 +256,7 @@ async fn an_isochrone_is_the_polygon_that_the_service_returns() {
 
     let (status, message) = refused(&service, Method::POST, path, &reached(16.0, "car")).await;
     assert_eq!(status, 422);
-    assert_has(&message, "the isochrone service refuses this question (404");
+    assert_has(&message, "the isochrone service rejects this request (404");
     for (minutes, mode, fault) in [
         (
             0.0,

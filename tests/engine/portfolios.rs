@@ -211,6 +211,21 @@ fn random_rows_are_answered_as_the_endpoint_answers_them() {
 }
 
 #[test]
+fn a_row_that_selects_no_records_is_reported() {
+    let (folder, open_data) = lake(Dataset::Dpe);
+    let left_out = |text: &str| {
+        let (_, report) = matched(&open_data, folder.path(), "p.csv", text, |_| {});
+        let left_out = &report.files[0].reading.left_out.0;
+        let found = left_out.get("no cell selects records, so all records are candidates");
+        found.map(|found| (found.count, found.examples[0].line))
+    };
+    let energy = "conso_5_usages_par_m2_ep";
+    let text = format!("key,lat,lon,{energy}\na,48.8,2.3,100\nb,,,100\n");
+    assert_eq!(left_out(&text), Some((1, 3)));
+    assert_eq!(left_out(&format!("key,{energy}\na,100\n")), None);
+}
+
+#[test]
 fn a_bad_row_has_an_error_and_the_others_their_candidates() {
     let (folder, open_data) = lake(Dataset::Dpe);
     let text = "key,type_batiment,etiquette_dpe\na,maison,C\nb,maison\nc,palais,C\nd,appartement,Z\ne,maison,\n";

@@ -257,6 +257,8 @@ fn a_row_that_is_no_home_has_its_error_and_the_others_their_values() {
         (of_surface.column.as_str(), of_surface.value.as_str()),
         ("surface_m2", "-3")
     );
+    let of_short_row = &reading.left_out.0["the row has 2 cells where the header has 7"];
+    assert_eq!(of_short_row.examples[0].column, "latitude");
     assert_eq!(reading.columns_unused, ["colour"]);
     let found = values(&output);
     assert_eq!((&*found[1], &*found[5]), (missing, surface));

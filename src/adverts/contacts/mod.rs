@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 pub use normal::{CONTACT_CHARS_MAX, Contact, ContactKind};
-pub use record::Unknown;
+pub use record::RemovedValue;
 pub use texts::REMOVED;
 
 /// Length of a digest, bytes.

@@ -25,28 +25,28 @@ const PROFESSIONALS: [&str; 2] = ["SELLER_TYPE_AGENCY", "SELLER_TYPE_NETWORK"];
 
 /// How a removed value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum RemovedValue {
     /// The field is omitted: in a stored record.
     Absent,
     /// The field is null: in a sighting, where an absent field means that nothing changed.
     Null,
 }
 
-impl Unknown {
+impl RemovedValue {
     fn put(self, object: &mut Map<String, Value>, key: &str) {
         match self {
             // Keeps the order of the other fields.
-            Unknown::Absent => drop(object.shift_remove(key)),
-            Unknown::Null => drop(object.insert(key.to_owned(), Value::Null)),
+            RemovedValue::Absent => drop(object.shift_remove(key)),
+            RemovedValue::Null => drop(object.insert(key.to_owned(), Value::Null)),
         }
     }
 }
 
 impl ErasedContacts {
     /// Removes the contacts of the list from a record and the records nested in it. Returns whether there were any.
-    pub fn remove_from(&self, record: &mut Value, unknown: Unknown) -> bool {
+    pub fn remove_from(&self, record: &mut Value, removed_value: RemovedValue) -> bool {
         let mut removed = Vec::new();
-        self.remove_within(record, unknown, &mut removed)
+        self.remove_within(record, removed_value, &mut removed)
     }
 
     /// Removes the contacts of the list, names included, from every text of a JSON value. Returns whether there were
@@ -87,23 +87,23 @@ impl ErasedContacts {
     fn remove_within(
         &self,
         value: &mut Value,
-        unknown: Unknown,
+        removed_value: RemovedValue,
         removed: &mut Vec<Contact>,
     ) -> bool {
         let object = match value {
             Value::Array(items) => {
                 return change_all(items.iter_mut(), |item| {
-                    self.remove_within(item, unknown, removed)
+                    self.remove_within(item, removed_value, removed)
                 });
             }
             Value::Object(object) => object,
             _ => return false,
         };
         let before = removed.len();
-        let mut has_any = self.remove_person_of(object, unknown, removed);
+        let mut has_any = self.remove_person_of(object, removed_value, removed);
         for (key, inner) in object.iter_mut() {
             if key != CONTACT && !TEXTS.contains(&key.as_str()) {
-                has_any |= self.remove_within(inner, unknown, removed);
+                has_any |= self.remove_within(inner, removed_value, removed);
             }
         }
         // A property has the texts of its adverts, so it is searched for the persons of all of them.
@@ -120,7 +120,7 @@ impl ErasedContacts {
     fn remove_person_of(
         &self,
         object: &mut Map<String, Value>,
-        unknown: Unknown,
+        removed_value: RemovedValue,
         removed: &mut Vec<Contact>,
     ) -> bool {
         let person = contacts_of(object.get(CONTACT));
@@ -133,14 +133,14 @@ impl ErasedContacts {
         if is_person || (is_seller && !person.is_empty()) {
             removed.extend(person);
             removed.extend(surname_of(object.get(CONTACT)));
-            unknown.put(object, CONTACT);
+            removed_value.put(object, CONTACT);
         }
         if (is_person || is_seller)
             && let Some(name) = seller
         {
             removed.push(name);
             if let Some(Value::Object(seller)) = object.get_mut(SELLER) {
-                unknown.put(seller, NAME);
+                removed_value.put(seller, NAME);
             }
         }
         is_person || is_seller
@@ -240,7 +240,7 @@ mod tests {
             Contact::name("DUPONT Jean"),
         ] {
             let mut record = advert();
-            assert!(listed(&[contact]).remove_from(&mut record, Unknown::Absent));
+            assert!(listed(&[contact]).remove_from(&mut record, RemovedValue::Absent));
             let expected = json!({
                 "url": "https://p.example/0612345678", "title": "T3", "isPro": false,
                 "description": "Beau T3. […] ([…]), […], […], rue Dupont.", "tags": ["cave", "[…]"],
@@ -250,7 +250,7 @@ mod tests {
         }
         let mut record = advert();
         let other = listed(&[Contact::phone("0612345679")]);
-        assert!(!other.remove_from(&mut record, Unknown::Absent));
+        assert!(!other.remove_from(&mut record, RemovedValue::Absent));
         assert_eq!(record, advert());
     }
 
@@ -263,7 +263,7 @@ mod tests {
             Contact::phone("0612345678"),
             Contact::name("Agence du Port"),
         ]);
-        assert!(list.remove_from(&mut sighting, Unknown::Null));
+        assert!(list.remove_from(&mut sighting, RemovedValue::Null));
         let expected =
             json!({"isPro": true, "seller": {"name": "Agence du Port"}, "contactInCharge": null});
         assert_eq!(sighting, expected);
@@ -274,7 +274,7 @@ mod tests {
         let mut property =
             json!({"title": "T3 de Jean Dupont", "adverts": [advert(), {"title": "Autre"}]});
         let list = listed(&[Contact::email("jean@example.fr")]);
-        assert!(list.remove_from(&mut property, Unknown::Absent));
+        assert!(list.remove_from(&mut property, RemovedValue::Absent));
         assert_eq!(property["title"], "T3 de […]");
         assert_eq!(property["adverts"][0].get("contactInCharge"), None);
         assert_eq!(property["adverts"][1]["title"], "Autre");

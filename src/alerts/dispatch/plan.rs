@@ -16,14 +16,14 @@ use crate::payload::{self, ITEM_COLUMNS, ITEMS_MAX, ItemCounts, OutboxItem};
 use crate::subject::DeliverySubject;
 
 /// Maximum notifications read in one turn.
-const NOTED_MAX: usize = 10_000;
+const NOTIFICATIONS_READ_MAX: usize = 10_000;
 /// Maximum new deliveries in one turn, for a commit of a few milliseconds.
-const NEW_MAX: usize = 128;
+const NEW_DELIVERIES_MAX: usize = 128;
 /// Maximum due deliveries examined in one turn.
-const DUE_MAX: usize = 128;
+const DUE_DELIVERIES_MAX: usize = 128;
 /// Maximum undelivered deliveries of an alert; above it, no new one is built. Building one examines the items of all of
 /// them, which takes a few milliseconds at this limit.
-const OPEN_MAX: usize = 50;
+const UNDELIVERED_MAX: usize = 50;
 /// Maximum deliveries of inactive alerts in one turn, which become dead letters.
 const DEAD_LETTERS_MAX: usize = 16;
 
@@ -57,7 +57,7 @@ pub(super) struct DeadLetter {
 /// The plan of one turn. It lists the picked alerts even if reading fails halfway, so that they can be requeued.
 #[derive(Default)]
 pub(super) struct DispatchPlan {
-    /// Alerts taken out of their queue for which there is no delivery batch yet.
+    /// Alerts that were dequeued and have no delivery batch yet.
     pub picked: Vec<i64>,
     pub batches: Vec<DeliveryBatch>,
     pub dead_letters: Vec<DeadLetter>,
@@ -150,9 +150,10 @@ impl<'c> Planner<'c> {
                 "SELECT notification, alert FROM outbox WHERE notification > ?1
                  ORDER BY notification LIMIT ?2",
             )?
-            .query_map((state.last_notification, NOTED_MAX as i64), |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?
+            .query_map(
+                (state.last_notification, NOTIFICATIONS_READ_MAX as i64),
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?
             .collect::<rusqlite::Result<_>>()?;
         for (notification, alert) in new {
             let receiver = if state.is_waiting(alert) {
@@ -172,7 +173,7 @@ impl<'c> Planner<'c> {
             .prepare_cached(
                 "SELECT change, alert FROM alerts WHERE change > ?1 ORDER BY change LIMIT ?2",
             )?
-            .query_map((state.last_change, NOTED_MAX as i64), |row| {
+            .query_map((state.last_change, NOTIFICATIONS_READ_MAX as i64), |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?
             .collect::<rusqlite::Result<_>>()?;
@@ -200,7 +201,7 @@ impl<'c> Planner<'c> {
                  WHERE next_attempt_at_ms <= ?1 AND coalesce(leased_until_ms, 0) <= ?1
                  ORDER BY next_attempt_at_ms LIMIT ?2",
             )?
-            .query_map((now_ms, DUE_MAX as i64), |row| {
+            .query_map((now_ms, DUE_DELIVERIES_MAX as i64), |row| {
                 let delivery_id = Uuid::from_bytes(row.get(1)?);
                 Ok((row.get(0)?, delivery_id, row.get(2)?, row.get(3)?))
             })?
@@ -248,7 +249,7 @@ impl<'c> Planner<'c> {
         plan: &mut DispatchPlan,
     ) -> rusqlite::Result<()> {
         let now_ms = self.now.timestamp_millis();
-        for _ in 0..NEW_MAX {
+        for _ in 0..NEW_DELIVERIES_MAX {
             let Some((alert, _)) = state.pick(now_ms) else {
                 break;
             };
@@ -303,7 +304,7 @@ impl<'c> Planner<'c> {
         let Some(destination) = destination.filter(|destination| destination.is_active) else {
             return Ok(PickOutcome::Inactive);
         };
-        if self.open(alert)? >= OPEN_MAX {
+        if self.open(alert)? >= UNDELIVERED_MAX {
             return Ok(PickOutcome::Nothing(true));
         }
         let items = self.free_items(alert)?;
@@ -335,11 +336,11 @@ impl<'c> Planner<'c> {
         self.count(sql, alert, bound)
     }
 
-    /// Counts the undelivered deliveries of an alert, up to [`OPEN_MAX`].
+    /// Counts the undelivered deliveries of an alert, up to [`UNDELIVERED_MAX`].
     fn open(&self, alert: i64) -> rusqlite::Result<usize> {
         let sql = "SELECT count(*) FROM (
              SELECT 1 FROM deliveries WHERE alert = ?1 AND next_attempt_at_ms IS NOT NULL LIMIT ?2)";
-        self.count(sql, alert, OPEN_MAX)
+        self.count(sql, alert, UNDELIVERED_MAX)
     }
 
     fn count(&self, sql: &str, alert: i64, bound: usize) -> rusqlite::Result<usize> {

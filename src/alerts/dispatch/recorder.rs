@@ -326,7 +326,7 @@ fn charge_id(delivery_id: Uuid, consumption: Consumption) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Releases the leases of a process that has ended. Its deliveries in flight are then due at once, with the same
+/// Releases the leases of a process that has ended. Its deliveries in flight are then due immediately, with the same
 /// identifiers.
 pub(super) fn release_leases(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
     transaction.execute(

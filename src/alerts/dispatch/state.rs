@@ -37,7 +37,7 @@ enum AlertStage {
     /// A new delivery is in flight; `more` says whether notifications remain.
     Busy { more: bool },
     /// All its notifications wait for deliveries of the same items.
-    Held,
+    Blocked,
 }
 
 /// An alert with waiting notifications; it has no receiver if it is no longer active.
@@ -94,7 +94,7 @@ impl DispatchState {
         match self.alerts.get(&alert) {
             Some(_) => self.release(alert),
             None => {
-                let stage = AlertStage::Held;
+                let stage = AlertStage::Blocked;
                 self.alerts.insert(alert, PendingAlert { receiver, stage });
                 self.queue(alert);
             }
@@ -141,8 +141,8 @@ impl DispatchState {
             Some(receiver) => {
                 let endpoint = self.endpoints.entry(Arc::clone(&receiver)).or_default();
                 endpoint.waiting.push_back(alert);
-                if !endpoint.in_turn {
-                    endpoint.in_turn = true;
+                if !endpoint.is_queued {
+                    endpoint.is_queued = true;
                     self.endpoint_queue.push_back(receiver);
                 }
             }
@@ -162,8 +162,8 @@ impl DispatchState {
             } else {
                 None
             };
-            endpoint.in_turn = !endpoint.waiting.is_empty();
-            if endpoint.in_turn {
+            endpoint.is_queued = !endpoint.waiting.is_empty();
+            if endpoint.is_queued {
                 self.endpoint_queue.push_back(Arc::clone(&receiver));
             }
             if let Some(alert) = picked {
@@ -255,7 +255,7 @@ impl DispatchState {
     /// deliveries.
     pub(super) fn mark_idle(&mut self, alert: i64, left: bool) {
         if left {
-            self.set_stage(alert, AlertStage::Held)
+            self.set_stage(alert, AlertStage::Blocked)
         } else {
             self.alerts.remove(&alert);
         }
@@ -300,14 +300,14 @@ impl DispatchState {
         match &mut waiting.stage {
             AlertStage::Queued => {}
             AlertStage::Busy { more } => *more = true,
-            AlertStage::Held => self.queue(alert),
+            AlertStage::Blocked => self.queue(alert),
         }
     }
 
     /// Requeues all alerts whose notifications wait for other deliveries, so that they are checked again.
     pub(super) fn release_all(&mut self) {
         let held = |(alert, waiting): (&i64, &PendingAlert)| {
-            (waiting.stage == AlertStage::Held).then_some(*alert)
+            (waiting.stage == AlertStage::Blocked).then_some(*alert)
         };
         let held: Vec<i64> = self.alerts.iter().filter_map(held).collect();
         held.into_iter().for_each(|alert| self.queue(alert));

@@ -78,11 +78,11 @@ pub(super) fn cost(clause: &Clause) -> u8 {
 }
 
 /// Returns whether a clause has a condition on a timestamp.
-pub(super) fn asks_for_moments(clause: &Clause) -> bool {
+pub(super) fn tests_timestamp(clause: &Clause) -> bool {
     match &clause.test {
         ClauseTest::Moment { .. } => true,
-        ClauseTest::Any(filters) => filters.iter().flatten().any(asks_for_moments),
-        ClauseTest::SomeItem(filter) => filter.iter().any(asks_for_moments),
+        ClauseTest::Any(filters) => filters.iter().flatten().any(tests_timestamp),
+        ClauseTest::SomeItem(filter) => filter.iter().any(tests_timestamp),
         ClauseTest::OneOf(_)
         | ClauseTest::Is(_)
         | ClauseTest::Number { .. }
@@ -108,8 +108,8 @@ impl ClauseTable {
         self.layer_uses.keys().map(String::as_str)
     }
 
-    /// Compiles the clauses again whose layers have been replaced or removed. Costs the read of a small file per layer
-    /// if none has; otherwise a second per million vertices of a layer that is not in memory yet.
+    /// Recompiles the clauses whose layers have been replaced or removed. Reads a small file per layer; a replaced
+    /// layer that is not in memory yet costs another second per million vertices.
     pub(super) fn follow_layers(&mut self, schema: &TableSchema) {
         let Some(layers) = self.layers.clone() else {
             return;

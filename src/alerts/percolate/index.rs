@@ -14,7 +14,7 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use datafusion::error::DataFusionError;
 
 pub use super::clauses::ROWS_MAX;
-use super::clauses::{ClauseBits, ClauseId, ClauseTable, asks_for_moments, cost};
+use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost, has_timestamp_test};
 use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
 pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter, LayerSource};
@@ -44,7 +44,7 @@ pub struct AlertIndex {
     anywhere: Vec<AlertSlot>,
     words: ClauseBits,
     /// Number of alerts that have a condition on a timestamp.
-    on_moments: usize,
+    with_timestamp_tests: usize,
 }
 
 /// Alerts by grid cell.
@@ -65,7 +65,7 @@ struct IndexedAlert {
     /// Its conditions on texts, which must hold too.
     texts: Option<Box<TextPredicate>>,
     /// Whether one of its clauses is on a timestamp.
-    is_on_moments: bool,
+    has_timestamp_test: bool,
 }
 
 /// An alert that matches a row.
@@ -90,7 +90,7 @@ impl AlertIndex {
             by_cell: HashMap::new(),
             anywhere: Vec::new(),
             words: ClauseBits::default(),
-            on_moments: 0,
+            with_timestamp_tests: 0,
         }
     }
 
@@ -106,8 +106,8 @@ impl AlertIndex {
     }
 
     /// Returns whether an alert has a condition on a timestamp.
-    pub fn has_alerts_on_moments(&self) -> bool {
-        self.on_moments > 0
+    pub fn has_timestamp_tests(&self) -> bool {
+        self.with_timestamp_tests > 0
     }
 
     /// Returns the columns of the table.
@@ -165,14 +165,14 @@ impl AlertIndex {
                 }
             }
         }
-        let is_on_moments = filter.iter().any(asks_for_moments);
-        self.on_moments += usize::from(is_on_moments);
+        let has_timestamp_test = filter.iter().any(tests_timestamp);
+        self.with_timestamp_tests += usize::from(has_timestamp_test);
         let kept = Some(IndexedAlert {
             alert,
             wants,
             clauses: clauses.into(),
             texts,
-            is_on_moments,
+            has_timestamp_test,
         });
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -197,7 +197,7 @@ impl AlertIndex {
         self.for_each_posting_list(slot, |list| list.retain(|other| *other != slot));
         if let Some(kept) = self.slots[slot as usize].take() {
             kept.clauses.iter().for_each(|id| self.clauses.release(*id));
-            self.on_moments -= usize::from(kept.is_on_moments);
+            self.with_timestamp_tests -= usize::from(kept.has_timestamp_test);
         }
         self.free.push(slot);
     }
@@ -451,7 +451,7 @@ impl MatchCollector<'_> {
             let Some(kept) = index.kept(*slot) else {
                 continue;
             };
-            let rows = if kept.is_on_moments {
+            let rows = if kept.has_timestamp_test {
                 rows
             } else {
                 rows & !self.sighted

@@ -1,9 +1,8 @@
 //! Index keys: texts and cells that a listing must have for an alert to match, so that few alerts have to be tested.
 //!
 //! All clauses of a filter must hold, so the keys of any one clause suffice. The keys come from the clause that the
-//! smallest share of listings fulfils. A clause on a text column gives its texts as keys, a clause on an area gives the
-//! grid cells that cover it, and alternatives give the keys of each. A key only excludes listings on which its clause
-//! is false.
+//! fewest listings satisfy. A clause on a text column gives its texts as keys, a clause on an area gives the grid cells
+//! that cover it, and alternatives give the keys of each. A key only excludes listings on which its clause is false.
 
 use std::collections::HashSet;
 

@@ -158,12 +158,12 @@ impl<'p> TransactionPercolator<'p> {
     /// Returns whether sightings of properties have to be percolated: an active alert has a condition on a timestamp,
     /// and every sighting changes timestamps, or an item was withheld.
     pub fn needs_property_sightings(&self) -> bool {
-        self.has_withheld || self.state.properties.has_alerts_on_moments()
+        self.has_withheld || self.state.properties.has_timestamp_tests()
     }
 
     /// Returns whether sightings of adverts have to be percolated, for the same reasons as for properties.
     pub fn needs_advert_sightings(&self) -> bool {
-        self.has_withheld || self.state.adverts.has_alerts_on_moments()
+        self.has_withheld || self.state.adverts.has_timestamp_tests()
     }
 
     /// Percolates properties: `rows` holds their records, one for each of `written` in the same order, and

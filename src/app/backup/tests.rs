@@ -229,7 +229,7 @@ fn homes_of_portfolios_are_copied_with_their_checksum_and_verified() {
         let staged = StagedBackup::take(&data, &target, &clock, &bar).unwrap();
         let copied = staged.folder().join("portfolios/one/homes.blake3");
         assert!(copied.exists());
-        // The model of this folder is no model.
+        // The model of this folder is not a real one.
         let refused = verify::files(staged.folder(), &|_| ()).unwrap_err();
         refused.to_string().contains("portfolios/one/homes.parquet")
     };

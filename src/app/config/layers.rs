@@ -58,7 +58,10 @@ pub(super) fn apply(
     }
     values.apply_environment(&sources.environment)?;
     for flag in &sources.flags {
-        let place = || format!("{} {}", flag.name, flag.path);
+        let place = || match flag.name {
+            name @ ("--set" | "--price") => format!("{name} {}", flag.path),
+            name => name.to_owned(),
+        };
         let setting = settings::find(&flag.path)
             .ok_or_else(|| unknown_key(flag.name.to_owned(), &flag.path))?;
         values.read(

@@ -67,54 +67,56 @@ pub enum SettingKind {
     Flag,
 }
 
-const ADDRESS: SettingKind =
-    SettingKind::Text(is_address, "HOST:PORT in quotes, as in \"127.0.0.1:8080\"");
+const ADDRESS: SettingKind = SettingKind::Text(
+    is_address,
+    "HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8080\"",
+);
 const ADDRESS_OR_NONE: SettingKind = SettingKind::Text(
     |text| text.is_empty() || is_address(text),
-    "HOST:PORT in quotes, as in \"127.0.0.1:8081\", empty for none",
+    "HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8081\", empty for none",
 );
-const PATH: SettingKind = SettingKind::Text(|_| true, "a path in quotes, empty for none");
+const PATH: SettingKind = SettingKind::Text(|_| true, "a path, empty for none");
 const LEVEL: SettingKind = SettingKind::Text(
     |text| !text.is_empty() && EnvFilter::try_new(text).is_ok(),
     "error, warn, info, debug, trace, off, or directives by module",
 );
 const HOSTS: SettingKind = SettingKind::Text(
     |text| AllowedHosts::parse(text).is_ok(),
-    "host names or addresses in quotes, separated by commas, empty for none",
+    "host names or addresses separated by commas, empty for none",
 );
 const NETWORKS: SettingKind = SettingKind::Text(
     |text| Networks::parse(text).is_ok(),
-    "addresses or networks in quotes, separated by commas, as in \"10.0.0.0/8\"",
+    "addresses or networks separated by commas, as in \"10.0.0.0/8\"",
 );
 const ORIGINS: SettingKind = SettingKind::Text(
     |text| AllowedOrigins::parse(text).is_ok(),
-    "origins in quotes, separated by commas, as in \"https://app.example.com\"",
+    "origins separated by commas, as in \"https://app.example.com\"",
 );
 const DEPARTMENTS: SettingKind = SettingKind::Text(
     |text| departments(text).is_some(),
-    "codes of departments in quotes, separated by commas, as in \"13,2A,75\"",
+    "codes of departments separated by commas, as in \"13,2A,75\"",
 );
 const BASE_ADDRESS: SettingKind = SettingKind::Text(
     |text| text.is_empty() || is_base_address(text),
-    "an http or https address without user and query in quotes, empty for none",
+    "an http or https address without user and query, empty for none",
 );
 const BASE_ADDRESSES: SettingKind = SettingKind::Text(
     |text| text.is_empty() || text.split(',').map(str::trim).all(is_base_address),
-    "http or https addresses in quotes, separated by commas, empty for none",
+    "http or https addresses separated by commas, empty for none",
 );
 /// A text that goes into a header.
 const HEADER: SettingKind = SettingKind::Text(
     |text| text.len() <= 200 && text.bytes().all(|byte| byte.is_ascii_graphic()),
-    "at most 200 visible ASCII characters in quotes",
+    "at most 200 visible ASCII characters",
 );
 /// A text that is shown.
 const LINE: SettingKind = SettingKind::Text(
     |text| text.chars().count() <= 200 && !text.chars().any(char::is_control),
-    "text of at most 200 characters in one line, in quotes",
+    "text of at most 200 characters in one line",
 );
 const MAP_ADDRESS: SettingKind = SettingKind::Text(
     |text| text.is_empty() || BaseMap::parse(text, "").is_some(),
-    "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, in quotes, \
+    "an http or https address without user, with {z}, {x} and {y} for tiles or without for a style, \
      empty for none",
 );
 
@@ -181,7 +183,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
          have server.connections_max"),
     ("server", "unkeyed_rate_per_s", SettingKind::Whole(1, RATE_PER_S_MAX),
         "Requests per second without a valid key that one client address, or one /64 network of IPv6, may send; \
-         further ones are answered 429"),
+         further ones get 429"),
     ("server", "trusted_proxies", NETWORKS,
         "Addresses and networks of proxies, separated by commas, whose X-Forwarded-For names the client; empty for none"),
     ("server", "cors_origins", ORIGINS,
@@ -214,9 +216,9 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("engine", "query_threads", SettingKind::Whole(0, 1_024),
         "Query threads; 0 for one per core"),
     ("engine", "query_queue_max", SettingKind::Whole(0, 1_000_000),
-        "Maximum queries waiting for a thread; past it the response is 503 with Retry-After"),
+        "Maximum queries waiting for a thread; beyond it the response is 503 with Retry-After"),
     ("lake", "keep_versions", SettingKind::Whole(1, KEEP_VERSIONS_MAX as u64),
-        "Versions of each table that stay readable, the current one included; each publication makes one"),
+        "Versions of each table that stay readable, the current one included; each publication creates one"),
     ("lake", "publish", HEADER,
         "Object store to publish the data folder to (s3://bucket/prefix, gs://, az://, file://); empty for none"),
     ("lake", "publish_every_s", SettingKind::Whole(1, SECONDS_MAX),
@@ -232,7 +234,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Departments whose data files a replica holds on its disk, such as 13,2A,75; what it reads of other \
          departments is fetched from the object store; empty for all"),
     ("lake", "replica_fetched_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
-        "Maximum disk space for data of other departments that a replica of some departments fetched, in MiB; past it, \
+        "Maximum disk space for data of other departments that a replica of some departments fetched, in MiB; beyond it, \
          the data fetched longest ago is deleted"),
     ("refresh", "every_h", SettingKind::Whole(0, HOURS_MAX),
         "Hours between two refreshes of sales, diagnostics and addresses from the official sources (toise refresh); 0 for \
@@ -264,7 +266,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("alerts", "conditions_max", SettingKind::Whole(1, CONDITIONS_MAX),
         "Maximum conditions per alert; every code, value, range, place and text of its search counts"),
     ("dedup", "same_probability", SettingKind::Probability,
-        "Probability from which two adverts are merged into one property; lower merges more, and more of it wrongly"),
+        "Probability from which two adverts are merged into one property; a lower value merges more adverts, and more of them \
+         wrongly"),
     ("dedup", "possible_probability", SettingKind::Probability,
         "Probability from which two adverts that are not merged are listed for a person to decide (`toise properties \
          candidates`); at most same_probability"),
@@ -275,8 +278,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("webhooks", "retention_days", SettingKind::Whole(1, RETENTION_DAYS_MAX),
         "Retention of notifications for replays, delivered or not, in days"),
     ("webhooks", "outbox_max", SettingKind::Whole(1_000, OUTBOX_MAX),
-        "Maximum notifications in the outbox; past it, delivered ones are evicted first, then dead ones, then those of the \
-          account with most waiting. About 150 bytes each, and 1 KiB per advert"),
+        "Maximum notifications in the outbox; beyond it, delivered ones are evicted first, then dead ones, then those of the \
+          account with the most waiting. About 150 bytes each, and 1 KiB per advert"),
     ("collect", "allow_hosts", HOSTS,
         "Hosts whose pages may be fetched at any address and port, also over plain http; for trials"),
     ("collect", "plain_http", SettingKind::OneOf(&["refused", "allowed"]),
@@ -284,8 +287,8 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("collect", "hosts", SettingKind::OneOf(&["any", "portals"]),
         "any for every public host, portals for hosts of portals with rules"),
     ("collect", "share", SettingKind::OneOf(&["none", "portals", "all"]),
-        "Which pages that a test key asks for reach the alerts of other accounts: none, those of portals with rules, or all. \
-         Pages that production keys ask for always do"),
+        "Which pages requested with test keys reach the alerts of other accounts: none, those of portals with rules, or \
+         all. Pages requested with production keys always do"),
     ("collect", "fresh_s", SettingKind::Whole(0, COLLECT_SECONDS_MAX),
         "Age up to which an advert is returned without fetching its page again, in seconds"),
     ("collect", "wait_s", SettingKind::Whole(0, 600),
@@ -293,7 +296,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("collect", "page_timeout_s", SettingKind::Whole(1, 30),
         "Maximum time to fetch a page, redirects and body included, in seconds"),
     ("collect", "rejected_for_s", SettingKind::Whole(0, COLLECT_SECONDS_MAX),
-        "How long a rejected page is not fetched again, in seconds"),
+        "Time during which a rejected page is not fetched again, in seconds"),
     ("collect", "running_max", SettingKind::Whole(1, 10_000),
         "Maximum pages fetched concurrently"),
     ("collect", "per_host_max", SettingKind::Whole(1, 1_000),
@@ -301,7 +304,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("collect", "host_delay_ms", SettingKind::Whole(0, 600_000),
         "Minimum time between two fetches from one host, in milliseconds; robots.txt and Retry-After may demand more"),
     ("collect", "waiting_per_account_max", SettingKind::Whole(1, 1_000_000),
-        "Maximum waiting pages of one account; past it the response is 503 with Retry-After"),
+        "Maximum waiting pages of one account; beyond it the response is 503 with Retry-After"),
     ("collect", "keep_pages_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
         "Retention of fetched pages, for disputes, in days; 0 stores none"),
     ("collect", "contact", HEADER,
@@ -312,25 +315,25 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
         "Base address of a geocoding service of the same contract, such as https://data.geopf.fr/geocodage, queried as \
          upstream_mode says; empty for none"),
     ("geocoding", "upstream_mode", SettingKind::OneOf(&["fallback", "only"]),
-        "fallback to query it where the index finds nothing better than low confidence, only to query it always and \
-         the index never"),
+        "fallback queries it if the index finds nothing better than low confidence; only always queries it and never \
+         the index"),
     ("geocoding", "upstream_cache_days", SettingKind::Whole(0, RETENTION_DAYS_MAX),
-        "Retention of its answers in the store, in days; 0 keeps none. An answer that nothing was found is kept for a \
-         day at most"),
+        "Retention of its answers in the store, in days; 0 keeps none. A response without results is kept for at \
+         most a day"),
     ("geocoding", "upstream_rate_per_s", SettingKind::Whole(1, UPSTREAM_RATE_PER_S_MAX),
         "Maximum requests to it per second; its Retry-After may demand less"),
     ("geocoding", "isochrones", BASE_ADDRESS,
         "Address of the service that computes areas within reach of a position, when a filter asks for one; empty for none"),
     ("sql", "rows_max", SettingKind::Whole(1, SQL_ROWS_MAX),
-        "Maximum rows of the answer of a query"),
+        "Maximum rows of a query's result"),
     ("sql", "answer_mib", SettingKind::Whole(1, MEBIBYTES_MAX),
-        "Maximum size of the answer of a query, in MiB"),
+        "Maximum size of a query's result, in MiB"),
     ("sql", "memory_mib", SettingKind::Whole(16, MEBIBYTES_MAX),
         "Memory of one query before it spills to disk, in MiB; all queries together have engine.sql_memory_mib"),
     ("sql", "spill_mib", SettingKind::Whole(0, MEBIBYTES_MAX),
         "Maximum disk space that one query spills to, in MiB"),
     ("sql", "time_s", SettingKind::Whole(1, SECONDS_MAX),
-        "Maximum duration of a query including its answer, in seconds"),
+        "Maximum duration of a query, including the sending of its result, in seconds"),
     ("sql", "concurrent_max", SettingKind::Whole(1, 1_000),
         "Maximum queries of one key that run at once; a few more wait"),
     ("sql", "threads", SettingKind::Whole(0, 1_024),
@@ -348,7 +351,7 @@ const ROWS: [(&str, &str, SettingKind, &str); 90] = [
     ("cluster", "ca", PATH,
         "PEM file with the certificate of the authority that signed those of workers and callers; empty for none"),
     ("cluster", "part_rows", SettingKind::Whole(1, 1_000_000),
-        "Rows after which a part of a bulk job ends: at most these are answered again when a worker dies"),
+        "Maximum rows in a part of a bulk job; when a worker dies, only its unfinished parts are repeated"),
     ("cluster", "workers", BASE_ADDRESSES,
         "Workers that run large SQL queries of the server, such as https://a.example:9101,https://b.example:9101; empty \
          for none"),
@@ -440,7 +443,8 @@ impl SettingKind {
     /// Returns the message with what a value must be and what was found.
     pub(super) fn refusal(self, found: &str) -> String {
         let expected = match self {
-            SettingKind::Text(_, expected) => expected.into(),
+            SettingKind::Text(_, expected) if found.starts_with(['"', '\'']) => expected.into(),
+            SettingKind::Text(_, expected) => format!("text in quotes: {expected}"),
             SettingKind::OneOf(words) => format!("one of: {}", words.join(", ")),
             SettingKind::Whole(min, max) => format!("a whole number from {min} to {max}"),
             SettingKind::Flag => "true or false, without quotes".into(),

@@ -153,11 +153,16 @@ fn a_fault_in_the_file_is_reported_with_its_line_and_the_nearest_known_key() {
         ),
         (
             "[server]\nlisten = \"8080\"",
-            "2: server.listen must be HOST:PORT in quotes, as in \"127.0.0.1:8080\"; found \"8080\"",
+            "2: server.listen must be HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8080\"; found \"8080\"",
+        ),
+        (
+            "[server]\nlisten = 8080",
+            "2: server.listen must be text in quotes: HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8080\"; \
+             found 8080",
         ),
         (
             "[geocoding]\nupstream = \"data.geopf.fr\"",
-            "2: geocoding.upstream must be an http or https address without user and query in quotes, empty for none; \
+            "2: geocoding.upstream must be an http or https address without user and query, empty for none; \
              found \"data.geopf.fr\"",
         ),
     ];
@@ -185,16 +190,27 @@ fn a_fault_elsewhere_names_the_variable_or_the_flag() {
     );
     assert!(by("TOISE_SERVER_LISTEN", "x:1").ends_with("is TOISE_SERVER__LISTEN"));
     assert!(by("TOISE_LIMITS__TEST_RATE_PER_S", "many").contains("a whole number from 1"));
-    let flag = Flag {
-        name: "--price",
-        path: "prices.API_PROPERTY_CHECK".into(),
-        text: "1".into(),
+    let by_flag = |name, path: &str, text: &str| {
+        let flag = Flag {
+            name,
+            path: path.into(),
+            text: text.into(),
+        };
+        let error = load(folder.path(), &[], &[flag]).unwrap_err();
+        error.to_string()
     };
-    let error = load(folder.path(), &[], &[flag]).unwrap_err().to_string();
+    let unknown = by_flag("--price", "prices.API_PROPERTY_CHECK", "1");
     assert!(
-        error.ends_with("the nearest known one is prices.API_PROPERTIES_CHECK"),
-        "{error}"
+        unknown.ends_with("the nearest known one is prices.API_PROPERTIES_CHECK"),
+        "{unknown}"
     );
+    let port = "must be HOST:PORT with a port from 0 to 65535, as in \"127.0.0.1:8080\"; found \"127.0.0.1:99999\"";
+    for (name, place) in [("--listen", "--listen"), ("--set", "--set server.listen")] {
+        assert_eq!(
+            by_flag(name, "server.listen", "127.0.0.1:99999"),
+            format!("{place}: {port}")
+        );
+    }
 }
 
 #[test]

@@ -279,7 +279,8 @@ fn table_state(
     (state, fault)
 }
 
-/// Returns what is wrong if a file that a snapshot names is missing or has another length than the snapshot says.
+/// Returns what is wrong with a file that a snapshot names: it is missing, or its length differs from the one in the
+/// snapshot.
 fn missing_file(folder: &Path, entry: &DataFileEntry) -> Option<String> {
     for name in entry.files() {
         let path = folder.join(&name);

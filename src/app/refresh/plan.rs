@@ -347,7 +347,7 @@ fn due<'v>(
             && now * SHRUNK < before
         {
             return Err(format!(
-                "{}: has shrunk from {before} to {now} bytes; nothing was changed (toise import takes it all the same)",
+                "{}: has shrunk from {before} to {now} bytes; nothing was changed (toise import accepts it anyway)",
                 published.url
             ));
         }

@@ -228,7 +228,7 @@ impl Supervisor {
         self.shared.failure.borrow().is_none()
     }
 
-    /// Resolves when a worker dies, or at once if one has died.
+    /// Resolves when a worker dies, or immediately if one has died.
     pub async fn failure(&self) -> WorkerFailure {
         let mut failures = self.shared.failure.subscribe();
         match failures

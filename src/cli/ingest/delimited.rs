@@ -131,8 +131,12 @@ impl<R: Read> Iterator for CsvRows<R> {
                             "the file ends within this row, after {len} of {expected_len} cells: it looks cut off"
                         )
                     }
-                    csv::ErrorKind::UnequalLengths { expected_len, .. } => {
-                        format!("row must have {expected_len} cells, like the header")
+                    csv::ErrorKind::UnequalLengths {
+                        expected_len, len, ..
+                    } => {
+                        format!(
+                            "row must have {expected_len} cells, like the header, and has {len}"
+                        )
                     }
                     _ => error.to_string(),
                 };

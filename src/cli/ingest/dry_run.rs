@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::convert::{ConvertedBatch, ConvertedRow};
 use super::report::IngestReport;
 use toise_listings::adverts::identity::IdentityRules;
-use toise_listings::adverts::left_out::blame;
+use toise_listings::adverts::left_out::with_left_out_value;
 use toise_listings::adverts::locating::PlaceSources;
 use toise_listings::adverts::prepare::preview;
 
@@ -83,7 +83,10 @@ impl DryRun {
                     warnings.extend(others.into_iter().map(|warning| warning.into_owned()));
                     (serde_json::to_value(advert).unwrap_or(given), None)
                 }
-                Err(fault) => (given, Some(blame(fault, &left_out).to_string())),
+                Err(fault) => (
+                    given,
+                    Some(with_left_out_value(fault, &left_out).to_string()),
+                ),
             };
             self.rows.push(ShownRow {
                 file: report.file().to_owned(),

@@ -138,7 +138,7 @@ impl IngestReport {
         }
     }
 
-    /// Counts a row that is no advert as rejected; `value` is the value at fault.
+    /// Counts a row that is not an advert as rejected; `value` is the value at fault.
     pub fn unreadable(&mut self, line: u64, reason: &str, value: Option<String>) {
         let example = self.count(line);
         self.rejected += 1;
@@ -299,7 +299,7 @@ impl IngestReport {
         self.files.last().map_or(0, |file| file.rows)
     }
 
-    /// Returns a warning to print at once if more than half of the rows so far gave no advert.
+    /// Returns a warning to print immediately if more than half of the rows so far gave no advert.
     pub fn early_warning(&self) -> Option<String> {
         if self.rejected * 2 <= self.adverts {
             return None;

@@ -14,7 +14,7 @@ use toise_base::clock::Clock;
 use toise_collect::mapping::Row;
 use toise_collect::mapping::suggest::{ROWS_MAX, SampledFile, Suggestion, records_in};
 use toise_collect::portals::Portals;
-use toise_listings::adverts::left_out::blame;
+use toise_listings::adverts::left_out::with_left_out_value;
 use toise_listings::adverts::locating::PlaceSources;
 use toise_listings::adverts::prepare::preview;
 
@@ -136,7 +136,9 @@ impl TriedRows {
             let mapped = suggestion.mapping.read(row, portals);
             let fault = mapped.fault().or_else(|| {
                 let outcome = preview(mapped.advert, now, &identity, PlaceSources::default());
-                outcome.err().map(|fault| blame(fault, &mapped.left_out))
+                outcome
+                    .err()
+                    .map(|fault| with_left_out_value(fault, &mapped.left_out))
             });
             match fault {
                 None => tried.adverts += 1,

@@ -10,7 +10,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use toise_evaluation::letters;
+use toise_evaluation::font;
 
 /// Size of the image, pixels.
 const SIZE: (u32, u32) = (960, 540);
@@ -94,7 +94,7 @@ pub(super) fn draw(rows: &RecordBatch, path: &Path) -> Result<(usize, usize), Fa
             .then(one.label.cmp(&other.label))
     });
     lines.truncate(LINES_MAX);
-    letters::register()?;
+    font::register()?;
     let written = match format {
         ImageFormat::Svg => {
             let area = SVGBackend::new(path, SIZE).into_drawing_area();

@@ -1,4 +1,4 @@
-//! The Arrow Flight service with the actions that commands ask of a worker.
+//! The Arrow Flight service of a worker, whose actions commands call.
 
 use std::sync::Arc;
 

@@ -49,7 +49,7 @@ pub enum Error {
         fault: String,
     },
     /// No page is left to evaluate.
-    #[error("the truth names no page of this half")]
+    #[error("the truth file lists no page of this half")]
     Empty,
 }
 

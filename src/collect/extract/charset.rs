@@ -1,7 +1,8 @@
 //! Decodes the bytes of a page to text, replacing invalid sequences.
 //!
-//! The encoding is detected as in browsers: from the byte order mark, else `charset` of the response's content type,
-//! else a declaration in the first bytes of the page, else UTF-8 if the bytes are valid UTF-8 and Windows-1252 if not.
+//! The encoding is detected as in browsers. The first of these that exists decides: the byte order mark, `charset` of
+//! the response's content type, a declaration in the first bytes of the page. Without any, it is UTF-8 if the bytes are
+//! valid UTF-8 and Windows-1252 if not.
 
 use std::borrow::Cow;
 

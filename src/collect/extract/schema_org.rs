@@ -1,9 +1,9 @@
 //! Reads the schema.org data of a page, from JSON-LD or microdata.
 //!
-//! One node is the listing: the one with the URL of the page unless it is an offer, else a `RealEstateListing`, else a
-//! product, else a dwelling, else an offer. If several nodes of the best type have different names, only one named in
-//! the title or heading of the page is used. The asset and the offer may be nested in the listing, separate nodes of
-//! the graph, or referenced by `@id`.
+//! One node is the listing: the one with the URL of the page unless it is an offer, otherwise the first type that
+//! occurs of `RealEstateListing`, product, dwelling and offer. If several nodes of the best type have different names,
+//! only one named in the title or heading of the page is used. The asset and the offer may be nested in the listing,
+//! separate nodes of the graph, or referenced by `@id`.
 
 mod graph;
 

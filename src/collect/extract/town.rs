@@ -182,7 +182,7 @@ fn put(place: TextPlace, findings: &mut PageFindings) {
     findings.set_optional(CITY, place.city, ORIGIN);
 }
 
-/// Returns whether a place is in another commune than the findings, which come from structured data.
+/// Returns whether a place is in a different commune from the findings, which come from structured data.
 fn is_elsewhere(place: &TextPlace, findings: &PageFindings) -> bool {
     let text = |path: &str| findings.get(path).and_then(Value::as_str);
     let Some(city) = place.city.as_deref() else {

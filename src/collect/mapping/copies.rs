@@ -1,17 +1,15 @@
 //! Finds fields that look copied from another one, such as a storey that equals the number of rooms in nearly every
 //! row.
 //!
-//! A scraper that misses a value often takes the one next to it. Such a storey would keep adverts of one home apart and
-//! join adverts of different homes, so it is reported. The rows are used all the same.
+//! A scraper that misses a value often takes the one next to it. A storey copied from the number of rooms would keep
+//! adverts of one home apart and join adverts of different homes, so it is reported. The rows are still ingested.
 
 use serde_json::Value;
 
 /// Minimum number of rows with both values for a pair to be reported.
 const ROWS_MIN: u64 = 20;
-/// A pair is reported if its two values are equal in more than `SHARE` of [`SHARE_OF`] rows.
-const SHARE: u64 = 9;
-/// See [`SHARE`].
-const SHARE_OF: u64 = 10;
+/// A pair is reported if its two values are equal in more than this many rows of ten.
+const EQUAL_ROWS_OF_TEN: u64 = 9;
 /// Pairs of fields, as JSON pointers: the copy and the field that it is a copy of.
 const PAIRS: [(&str, &str); 3] = [
     ("/habitation/floor", "/habitation/roomCount"),
@@ -67,7 +65,9 @@ impl CopyCounts {
     pub fn found(&self) -> Vec<CopiedField> {
         let pairs = PAIRS.iter().zip(&self.0);
         let copied = pairs.filter(|(_, count)| {
-            count.rows >= ROWS_MIN && count.is_varied && count.equal * SHARE_OF > count.rows * SHARE
+            count.rows >= ROWS_MIN
+                && count.is_varied
+                && count.equal * 10 > count.rows * EQUAL_ROWS_OF_TEN
         });
         let path = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
         copied

@@ -1,5 +1,4 @@
-//! Corrects the place of an advert by what several of its fields say together, after the rules of the mapping were
-//! applied.
+//! Corrects the place of an advert by comparing several of its fields, after the rules of the mapping were applied.
 
 use serde_json::{Value, json};
 
@@ -46,8 +45,8 @@ pub(super) fn move_quarter(advert: &mut Value) {
     add("postalCode", place.postal_code.as_deref());
 }
 
-/// Removes a postal code that got back its zero and does not fit the town, and returns it: `1000` next to Bruxelles is
-/// not French.
+/// Removes and returns a postal code whose leading zero was restored and that does not fit the town: `1000` next to
+/// Bruxelles is not French.
 pub(super) fn drop_foreign_code(advert: &mut Value) -> Option<LeftOut> {
     let location = advert.get_mut("location")?.as_object_mut()?;
     let town = location.get("city")?.as_str()?;
@@ -55,7 +54,7 @@ pub(super) fn drop_foreign_code(advert: &mut Value) -> Option<LeftOut> {
     if fits_restored_code(code, town) {
         return None;
     }
-    let reason = format!("is no French postal code of {town}");
+    let reason = format!("is not a French postal code of {town}");
     let code = json!(code.trim_start_matches('0'));
     location.remove("postalCode");
     Some(LeftOut::new(POSTAL_CODE, reason, &code))

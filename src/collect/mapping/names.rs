@@ -34,7 +34,7 @@ impl OwnNames {
     }
 
     /// Takes these columns.
-    pub fn of_columns(names: &[String]) -> Self {
+    pub fn from_columns(names: &[String]) -> Self {
         Self {
             names: names.to_vec(),
             meanings: Vec::new(),

@@ -200,7 +200,7 @@ fn add_currencies<'r>(
     }
 }
 
-/// Returns whether a text has the sign or a name of the euro: `prix_eur`, `480 000 €`.
+/// Returns whether a text has the symbol or a name of the euro: `prix_eur`, `480 000 €`.
 fn names_euro(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut words = lower.split(|character: char| !character.is_alphabetic());

@@ -161,8 +161,8 @@ impl ComparisonSign {
     }
 }
 
-/// Splits a condition such as `currentPrice.value >= 20000` at its sign; `None` if it has none outside the brackets of a
-/// path, as in `attributes[key=rooms].value`.
+/// Splits a condition such as `currentPrice.value >= 20000` at its comparison operator; `None` if it has none outside
+/// the brackets of a path, as in `attributes[key=rooms].value`.
 fn compared(text: &str) -> Option<(&str, ComparisonSign, &str)> {
     let mut depth = 0_usize;
     let (start, _) = text.char_indices().find(|(_, sign)| {
@@ -215,7 +215,7 @@ impl Condition {
             }
             AdvertFieldKind::Text | AdvertFieldKind::Number => json!(value),
         };
-        // Two signs, `==`, are no text either.
+        // Two equals signs are not a text either.
         let is_value = !value.is_empty() && !value.starts_with(['<', '>', '=']);
         if !is_value || wanted.is_null() || !field.fits(&wanted) {
             return Err(format!("{name} does not take {value:?}"));
@@ -594,7 +594,7 @@ fn parts(template: &str) -> Result<Vec<TemplatePart>, String> {
     Ok(parts)
 }
 
-/// Returns the text of a template, or the name of the first empty column that may not be empty. Blanks around optional
+/// Returns the text of a template, or the name of the first empty column that may not be empty. Spaces around optional
 /// columns are not doubled. The first `house_numbers` parts are left out if the text after them begins with a house
 /// number.
 fn filled<'r>(
@@ -641,7 +641,7 @@ fn filled<'r>(
     Ok(text)
 }
 
-/// Returns the finding for an amount in another currency than the euro.
+/// Returns the finding for an amount in a currency other than the euro.
 fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
     let amount = match amount {
         Value::String(text) => text.trim().to_owned(),

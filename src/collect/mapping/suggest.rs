@@ -5,7 +5,9 @@
 //! enough are written as comments. The suggestion thus shows what is known, what is not, and what the user must add.
 
 mod draft;
+mod energy_classes;
 mod fields;
+mod offers;
 mod places;
 mod plausible;
 mod profile;

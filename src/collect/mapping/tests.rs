@@ -178,7 +178,7 @@ fn invalid_mappings_are_refused_with_file_and_place() {
 
 #[test]
 fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
-    let mapping = Mapping::of_columns([("url", "link"), ("medias.images", "photos")]).unwrap();
+    let mapping = Mapping::from_columns([("url", "link"), ("medias.images", "photos")]).unwrap();
     let [one, other] = [
         "https://i.example/a,w_800/1.jpg",
         "http://i.example/2.jpg?x=1",
@@ -218,7 +218,7 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
     assert_eq!(found.left_out, [], "a list without items, as a text");
     // Elements of XML, without attributes and with them.
     let elements = [("url", "link"), ("medias.images", "photos.photo[*]")];
-    let mapping = Mapping::of_columns(elements).unwrap();
+    let mapping = Mapping::from_columns(elements).unwrap();
     let with_order = json!([{"ordre": "1", "text": one}, {"ordre": "2", "text": other}]);
     for photo in [both.clone(), with_order] {
         let row = json!({"link": "https://p.example/1", "photos": {"photo": photo}});
@@ -229,7 +229,7 @@ fn pictures_are_read_from_their_addresses_and_what_is_none_is_reported() {
 
 #[test]
 fn single_columns_are_read_by_the_type_of_their_field() {
-    let mapping = Mapping::of_columns([
+    let mapping = Mapping::from_columns([
         ("url", "link"),
         ("currentPrice.value", "prix"),
         ("habitation.surface.total", "surface"),
@@ -253,7 +253,7 @@ fn single_columns_are_read_by_the_type_of_their_field() {
     let row = json!({"link": "https://p.example/2", "prix": ""});
     let empty = mapping.read(row.as_object().unwrap(), &Portals::default());
     assert_eq!(empty.advert, json!({"url": "https://p.example/2"}));
-    let error = Mapping::of_columns([("currentPrice.amount", "prix")]).unwrap_err();
+    let error = Mapping::from_columns([("currentPrice.amount", "prix")]).unwrap_err();
     let start = "currentPrice.amount: unknown field; must be one of: value";
     assert!(error.starts_with(start), "{error}");
     let fixed = mapping
@@ -570,7 +570,7 @@ fn a_quarter_before_its_town_is_no_street() {
         "Rue Notre-Dame, Bordeaux (33300)"
     );
     assert_eq!(street["location"].get("district"), None);
-    let named = Mapping::of_columns([("url", "url"), ("location.address", "lieu")]).unwrap();
+    let named = Mapping::from_columns([("url", "url"), ("location.address", "lieu")]).unwrap();
     let row = json!({"url": "https://p.example/1", "lieu": "Chartrons, Bordeaux (33300)"});
     assert_eq!(read_with(&named, row).advert["location"], place);
 }
@@ -820,7 +820,7 @@ fn a_condition_that_can_never_hold_is_refused_with_its_rule() {
 
 #[test]
 fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
-    let mapping = Mapping::of_columns([("url", "url"), ("currentPrice.value", "prix")]).unwrap();
+    let mapping = Mapping::from_columns([("url", "url"), ("currentPrice.value", "prix")]).unwrap();
     let row = json!({"url": "https://p.example/1", "Loyer": "850"});
     let found = read_with(&mapping, row);
     assert_eq!(found.advert["currentPrice"]["value"], 850.0);
@@ -829,7 +829,7 @@ fn a_rent_is_a_price_for_a_mapping_that_knows_no_rents() {
 #[test]
 fn classes_and_offers_of_a_mapped_column_are_read_from_words() {
     let pairs = [("url", "url"), ("type", "bien"), ("offer.type", "objet")];
-    let mapping = Mapping::of_columns(pairs).unwrap();
+    let mapping = Mapping::from_columns(pairs).unwrap();
     let read = |bien: &str, objet: &str| {
         let row = json!({"url": "https://p.example/1", "bien": bien, "objet": objet});
         read_with(&mapping, row)

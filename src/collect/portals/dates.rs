@@ -22,13 +22,13 @@ const USUAL: [&str; 8] = [
     "%d/%m/%Y à %H:%M",
     "%d/%m/%Y à %Hh%M",
 ];
-/// Seconds of a day. A moment within a day of the start of 1970 is an empty value that a program wrote as 0, in some
-/// time zone.
+/// Seconds of a day. A time within a day of the start of 1970 is an empty value that a program wrote as 0, in some time
+/// zone.
 const DAY_S: i64 = 86_400;
-/// First year of dates in the usual formats: two digits of a year name two centuries.
+/// First year of dates in the usual formats: the century of a two-digit year is not known.
 const YEAR_MIN: i32 = 1_000;
 
-/// Names and abbreviations of the months in dates in words, without accents.
+/// Names and abbreviations of the months in written-out dates, without accents.
 const MONTHS: [&[&str]; 12] = [
     &["janvier", "janv"],
     &["fevrier", "fevr", "fev"],
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str, formats: &[String]) -> Option<String> {
             .or_else(|| day::read(text).and_then(midnight))
             .or_else(|| number_of_seconds(text))
             .or_else(|| DateTime::parse_from_rfc2822(text).ok().map(moment))
-            .or_else(|| in_words(text))
+            .or_else(|| written_out(text))
             .filter(|moment| moment.get().year() >= YEAR_MIN),
         formats => formats.iter().find_map(|format| by_format(text, format)),
     };
@@ -115,8 +115,8 @@ fn number_of_seconds(text: &str) -> Option<Timestamp> {
     }
 }
 
-/// Reads a date in words: `7 mars 2026`, `Publiée le 1er août 2025`.
-fn in_words(text: &str) -> Option<Timestamp> {
+/// Reads a written-out date: `7 mars 2026`, `Publiée le 1er août 2025`.
+fn written_out(text: &str) -> Option<Timestamp> {
     let tokens: Vec<Token> = tokens(text)
         .into_iter()
         .filter(|token| !token.is("er") && !matches!(token, Token::Sign('.')))

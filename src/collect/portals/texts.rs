@@ -54,7 +54,7 @@ pub(super) fn pair(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Returns what a lone separator before three digits means if a rule names the decimal sign.
+/// Returns what a lone separator before three digits means if a rule names the decimal mark.
 pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
     decimal.map(|mark| match mark {
         ',' => LoneSeparator::French,
@@ -63,7 +63,7 @@ pub(crate) fn separator(decimal: Option<char>) -> Option<LoneSeparator> {
 }
 
 /// Reads a text that is one number, in any usual notation; `None` for any other text. A lone separator marks decimals,
-/// unless `decimal` names the other sign.
+/// unless `decimal` names the other mark.
 pub(crate) fn plain_number(text: &str, decimal: Option<char>) -> Option<f64> {
     number::read(text, separator(decimal).unwrap_or(LoneSeparator::Decimals))
 }

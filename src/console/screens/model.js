@@ -17,7 +17,7 @@ export function ModelCard() {
     ${asked.value && !model && html`<${Empty} icon="home" title=${word("noModel")} text=${word("noModelText")}><code>toise train</code><//>`}
     ${model && html`<p><code>${model.version}</code> · ${word("trained")} ${day(model.trained_at)} · ${number(model.sales)} ${word("sales").toLowerCase()}${" · "}
       ${word("knownThrough")} ${day(model.data_through)} · ${word("interval")} ${number(model.coverage * 100)} %</p>`}
-    ${model && !card && html`<p class="quiet">${word("noReportCard")}</p>`}</section>
+    ${model && !card && html`<p class="quiet">${word("noReportCard")} <code>toise evaluate estimate</code></p>`}</section>
     ${card && html`<section class="card"><${Judged} report=${card.report} /></section>`}`;
 }
 

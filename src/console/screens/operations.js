@@ -146,7 +146,7 @@ function Jobs() {
 /** The audit log, the newest entries first. */
 function Audit() {
   const asked = usePages(PAGE, async (nth, last, signal) => (await call("GET", `${ADMIN}/audit?take=${PAGE}${last ? `&before=${last.entry}` : ""}`, undefined, { signal })).data, ({ entry }) => entry);
-  return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")}</p><${Waiting} of=${asked} />
+  return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")} <code>toise audit</code></p><${Waiting} of=${asked} />
     ${asked.value && html`<${Table} rows=${asked.value.entries} columns=${[
       [word("date"), (entry) => html`<span class="nowrap" title=${moment(entry.at)}>${ago(entry.at)}</span>`], [word("actor"), (entry) => html`<span class="nowrap">${entry.actor}</span>`], [word("action"), (entry) => html`<span class="nowrap">${entry.action}</span>`],
       [word("subject"), (entry) => html`<code class="subject">${entry.subject ?? ""}</code>`], [word("outcome"), (entry) => html`<${Badge} kind=${/^(done|2)/.test(entry.outcome) ? "good" : entry.outcome === "begun" ? "" : "bad"}>${word(`outcome.${entry.outcome}`).replace("outcome.", "")}<//>`]]} />`}<${More} of=${asked} /></section>`;

@@ -21,7 +21,7 @@ const LINES = [
   ["rooms", (advert) => number(advert.rooms), (advert) => advert.rooms],
   ["place", (advert) => advert.place, (advert) => advert.place],
   ["lastSeen", (advert) => day(advert.lastSeenAt)],
-  ["pictures", (advert) => (advert.pictures.length ? advert.pictures.map((picture, nth) => html`<${Outside} href=${picture}>${nth + 1}<//> `) : word("none"))],
+  ["pictures", (advert) => (advert.pictures.length ? advert.pictures.map((picture, nth) => html`<${Outside} href=${picture}>${nth + 1}<//> `) : word("noPictures"))],
 ];
 
 const keyOf = (pair) => pair.adverts.map((advert) => advert.flxId).join();
@@ -52,7 +52,7 @@ function Pair({ pair }) {
       <div class="meter" role="img" aria-label=${`${word("probability")} ${number(percent, 1)} %`}><i style=${{ width: `${percent}%` }}></i></div>
       ${contradictions.length > 0 && html`<${Note} kind="bad">${labelled(word("contradicts"), names(contradictions))}<//>`}
       ${dissenters.map((one) => html`<${Note} kind="warn"><span>${word("dissents")} ${one.against === adverts[0].flxId ? 1 : 2}
-        ${" "}(${one.contradictions.length ? names(one.contradictions) : word("littleInCommon")}): <${Outside} href=${one.url}>${one.title || one.url || one.flxId}<//></span><//>`)}
+        ${" "}${labelled(`(${one.contradictions.length ? names(one.contradictions) : word("littleInCommon")})`, "")}<${Outside} href=${one.url}>${one.title || one.url || one.flxId}<//></span><//>`)}
       <p class="quiet"><small>${labelled(word("beforehand"), `${signed(comparison.priorBits + comparison.lookalikeBits)} ${word("bits")}.`)}${common.length > 0 ? ` ${labelled(word("common"), names(common))}.` : ""}</small></p></section>
     <div class="sides"><${Advert} advert=${adverts[0]} other=${adverts[1]} nth=${1} /><${Advert} advert=${adverts[1]} other=${adverts[0]} nth=${2} /></div>
     <div class="sides">

@@ -126,8 +126,8 @@ const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => 
 const COLUMNS = () => [
   ["key", word("key.own"), (home) => html`<b>${home.key}</b>${home.latitude !== undefined && html`<br /><a href=${homeAddress(home)}><small>${home.address_label ?? positionText({ lat: home.latitude, lon: home.longitude })}</small></a>`}
     <${Precision} of=${home.address_precision} />`],
-  ["key", word("value"), (home) => (home.error ? html`<small class="quiet">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>
-    ${home.warning && html`<br /><small class="quiet">${word(`warning.${home.warning}`)}</small>`}`), true],
+  ["key", word("value"), (home) => (home.error ? html`<small class="quiet aside">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>
+    ${home.warning && html`<br /><small class="quiet aside">${word(`warning.${home.warning}`)}</small>`}`), true],
   ["changed_at", word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${changeText(home, change)}<//> `)}
     ${home.changed_at && html`<br /><small class="quiet nowrap">${day(home.changed_at)}${home.changes?.includes("value") && home.previous_price !== undefined ? ` · ${euros(home.previous_price)} → ${euros(home.price)}` : ""}</small>`}`],
   ["dpe_class", word("energyClass"), (home) => home.dpe_class && html`<span class="face energy small ${home.dpe_class}">${home.dpe_class}</span>`],

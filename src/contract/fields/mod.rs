@@ -68,7 +68,7 @@ pub enum FieldKind {
     Text,
     /// A string with a maximum length, in characters.
     TextUpTo(usize),
-    /// A string of 1 to the given number of characters that are not all blanks.
+    /// A string of 1 to the given number of characters that are not all spaces.
     Words(usize),
     /// A string that a function validates.
     Named(&'static Naming),

@@ -262,7 +262,7 @@ fn of_text<'v>(text: &'v str, kind: FieldKind, at: JsonPath<'_>) -> Result<Taken
             refuse(format!("must not exceed {most} characters"))
         }
         FieldKind::Words(most) if text.trim().is_empty() || length() > most => {
-            refuse(format!("must hold 1 to {most} characters, not only blanks"))
+            refuse(format!("must hold 1 to {most} characters, not only spaces"))
         }
         FieldKind::Named(naming) if !(naming.is)(text) => refuse(naming.rule.to_owned()),
         FieldKind::Code(code) => match (code.refusal)(text) {

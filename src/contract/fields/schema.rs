@@ -18,7 +18,7 @@ pub type Components = Map<String, Value>;
 
 /// Beginning of every date and date-time.
 const DAY_PATTERN: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}";
-/// Matches a text with at least one character that is not a blank.
+/// Matches a text with at least one character that is not a space.
 const NOT_BLANK_PATTERN: &str = "\\S";
 
 /// Returns the schema of an object that accepts these properties and no others.

@@ -42,7 +42,7 @@ fn the_first_fault_in_document_order_is_reported_and_missing_fields_come_last() 
         (json!({"inner": {}}), "inner.name: is required"),
         (
             json!({"inner": {"name": " "}}),
-            "inner.name: must hold 1 to 3 characters, not only blanks",
+            "inner.name: must hold 1 to 3 characters, not only spaces",
         ),
         (
             json!({"quota": 6}),

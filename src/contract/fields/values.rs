@@ -36,11 +36,11 @@ pub enum Taken<'v> {
         /// Maximum.
         max: Option<f64>,
     },
-    /// Bounds of moments; the first is not after the last.
+    /// Bounds of times; the first is not after the last.
     Dates {
-        /// First moment.
+        /// First time.
         from: Option<DateOrInstant>,
-        /// Last moment.
+        /// Last time.
         to: Option<DateOrInstant>,
     },
     /// A circle.

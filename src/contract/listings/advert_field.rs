@@ -27,7 +27,7 @@ pub enum AdvertFieldKind {
     Number,
     /// Yes or no.
     Flag,
-    /// A moment.
+    /// A timestamp.
     Date,
     /// A list.
     List,

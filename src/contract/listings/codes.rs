@@ -1,4 +1,5 @@
-//! Identifiers, codes, moments and positions of listings: JSON strings and pairs whose format is validated once, here.
+//! Identifiers, codes, timestamps and positions of listings: JSON strings and pairs whose format is validated once,
+//! here.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -118,7 +119,7 @@ coded!(
         .description(Some("Identifier, a UUID"))
 );
 
-/// A moment in UTC, in milliseconds. A date without a time is midnight; a time without an offset is UTC.
+/// A time in UTC, in milliseconds. A date without a time is midnight; a time without an offset is UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(DateTime<Utc>);
 
@@ -128,7 +129,7 @@ impl Timestamp {
         Self(DateTime::from_timestamp_millis(moment.timestamp_millis()).unwrap_or_default())
     }
 
-    /// The moment.
+    /// The time.
     pub fn get(self) -> DateTime<Utc> {
         self.0
     }

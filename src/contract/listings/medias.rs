@@ -1,7 +1,7 @@
-//! Pictures and visits of a listing. Pictures are not stored; their hashes show whether two pictures look alike.
+//! Pictures and virtual tours of a listing. Pictures are not stored; their hashes show whether two pictures look alike.
 //!
-//! Most senders know only the addresses of pictures. A picture is therefore also read from its address alone, as a text
-//! or as the only field of an object; it then has no hashes, and its identifier is a digest of the address.
+//! Most senders know only the addresses of pictures. A picture may therefore be given by its address alone, as a string
+//! or as the only field of an object. It then has no hashes, and its identifier is a digest of the address.
 
 use std::fmt;
 

@@ -49,7 +49,7 @@ impl BoostedTrees {
     }
 }
 
-/// Returns whether every row of so many features reaches a leaf of a tree, within the maximum depth.
+/// Returns whether every row of `features` values reaches a leaf of a tree, within the maximum depth.
 fn is_valid(tree: &Tree, features: usize) -> bool {
     let count = tree.nodes.len();
     let mut splits = 0;

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Builder, RecordBatch, StringBuilder};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field as Column, Schema, SchemaRef};
+use serde_json::Value;
 
 use super::{EstimateRun, ID};
 use crate::json::{comparables, contributions};
 use crate::{Detail, Estimate, EstimateWarning};
-use toise_opendata::portfolio::{AddressAnswerBuilder, Error, RowFault, STATUS, STATUS_OK};
+use toise_geocode::resolve::Resolved;
+use toise_opendata::portfolio::{
+    Error, RowFault, STATUS, STATUS_OK, address_columns, address_fields,
+};
 
 /// Columns of the output.
 pub(super) fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
@@ -29,85 +33,59 @@ pub(super) fn schema(detail: Detail, has_addresses: bool) -> SchemaRef {
         columns.push(Column::new("contributions", DataType::Utf8, true));
     }
     if has_addresses {
-        columns.extend(AddressAnswerBuilder::fields());
+        columns.extend(address_fields());
     }
     columns.push(Column::new(STATUS, DataType::Utf8, false));
     Arc::new(Schema::new(columns))
 }
 
-/// The output columns under construction.
-#[derive(Default)]
-pub(super) struct EstimateTableBuilder {
-    pub(super) ids: StringBuilder,
-    /// Price, lower end and upper end, in EUR.
-    euros: [Int64Builder; 3],
-    confidences: StringBuilder,
-    fallbacks: StringBuilder,
-    warnings: StringBuilder,
-    errors: StringBuilder,
-    comparables: StringBuilder,
-    contributions: StringBuilder,
-    pub(super) addresses: AddressAnswerBuilder,
-    statuses: StringBuilder,
+/// One output row.
+pub(super) struct EstimateRow {
+    pub(super) id: String,
+    /// The estimate, or the reason there is none.
+    pub(super) answer: Result<Estimate, RowFault>,
+    /// The result for the address of the row; `None` if no address was used.
+    pub(super) address: Option<Resolved>,
 }
 
-impl EstimateTableBuilder {
-    pub(super) fn price(&mut self, estimate: &Estimate) {
-        self.statuses.append_value(STATUS_OK);
-        let euros = [estimate.price, estimate.lower, estimate.upper];
-        for (column, eur) in self.euros.iter_mut().zip(euros) {
-            column.append_value(eur as i64);
-        }
-        self.confidences.append_value(estimate.confidence.as_str());
-        self.fallbacks.append_value(estimate.fallback.as_str());
-        self.warnings
-            .append_option(estimate.warning.map(EstimateWarning::as_str));
-        self.errors.append_null();
-        let texts = [
-            (&mut self.comparables, comparables(&estimate.comparables)),
-            (
-                &mut self.contributions,
-                contributions(&estimate.contributions),
-            ),
-        ];
-        for (column, value) in texts {
-            column.append_value(value.to_string());
-        }
+/// Makes the output columns.
+pub(super) fn batch(run: &EstimateRun, rows: &[EstimateRow]) -> Result<RecordBatch, Error> {
+    let estimates = || rows.iter().map(|row| row.answer.as_ref().ok());
+    let faults = || rows.iter().map(|row| row.answer.as_ref().err());
+    let euros = |eur: fn(&Estimate) -> f64| -> ArrayRef {
+        let euros = estimates().map(|one| one.map(|estimate| eur(estimate) as i64));
+        Arc::new(euros.collect::<Int64Array>())
+    };
+    let texts = |text: fn(&Estimate) -> Option<&'static str>| -> ArrayRef {
+        let texts = estimates().map(|one| one.and_then(text));
+        Arc::new(texts.collect::<StringArray>())
+    };
+    let json = |value: fn(&Estimate) -> Value| -> ArrayRef {
+        let texts = estimates().map(|one| one.map(|estimate| value(estimate).to_string()));
+        Arc::new(texts.collect::<StringArray>())
+    };
+    let ids = rows.iter().map(|row| row.id.as_str());
+    let errors = faults().map(|fault| fault.map(ToString::to_string));
+    let mut columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(ids)),
+        euros(|estimate| estimate.price),
+        euros(|estimate| estimate.lower),
+        euros(|estimate| estimate.upper),
+        texts(|estimate| Some(estimate.confidence.as_str())),
+        texts(|estimate| Some(estimate.fallback.as_str())),
+        texts(|estimate| estimate.warning.map(EstimateWarning::as_str)),
+        Arc::new(errors.collect::<StringArray>()),
+    ];
+    if run.detail.comparables > 0 {
+        columns.push(json(|estimate| comparables(&estimate.comparables)));
     }
-
-    pub(super) fn error(&mut self, fault: &RowFault) {
-        self.statuses.append_value(fault.status());
-        self.euros.iter_mut().for_each(Int64Builder::append_null);
-        self.confidences.append_null();
-        self.fallbacks.append_null();
-        self.warnings.append_null();
-        self.errors.append_value(fault.to_string());
-        self.comparables.append_null();
-        self.contributions.append_null();
+    if run.detail.has_contributions {
+        columns.push(json(|estimate| contributions(&estimate.contributions)));
     }
-
-    pub(super) fn finish(mut self, run: &EstimateRun) -> Result<RecordBatch, Error> {
-        let [price, lower, upper] = &mut self.euros;
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(self.ids.finish()),
-            Arc::new(price.finish()),
-            Arc::new(lower.finish()),
-            Arc::new(upper.finish()),
-            Arc::new(self.confidences.finish()),
-            Arc::new(self.fallbacks.finish()),
-            Arc::new(self.warnings.finish()),
-            Arc::new(self.errors.finish()),
-        ];
-        if run.detail.comparables > 0 {
-            columns.push(Arc::new(self.comparables.finish()));
-        }
-        if run.detail.has_contributions {
-            columns.push(Arc::new(self.contributions.finish()));
-        }
-        if run.columns.addresses.is_some() {
-            columns.extend(self.addresses.finish());
-        }
-        columns.push(Arc::new(self.statuses.finish()));
-        Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
+    if run.columns.addresses.is_some() {
+        columns.extend(address_columns(rows.iter().map(|row| row.address.as_ref())));
     }
+    let statuses = faults().map(|fault| fault.map_or(STATUS_OK, RowFault::status));
+    columns.push(Arc::new(StringArray::from_iter_values(statuses)));
+    Ok(RecordBatch::try_new(Arc::clone(&run.schema), columns)?)
 }

@@ -156,8 +156,8 @@ pub fn parse_cells<'c>(
 /// Parses a home from parameters named like the columns of a row; see [`parse_cells`].
 ///
 /// # Errors
-/// Those of [`parse_cells`], with the parameter as path. In addition, a letter that is no class of a diagnostic is an
-/// error; a row leaves it out and reports it.
+/// Those of [`parse_cells`], with the parameter as path. In addition, a letter that is not a class of a diagnostic is
+/// an error; a row leaves it out and reports it.
 pub fn parse_parameters<'c>(
     parameters: impl Iterator<Item = (&'static HomeField, &'c str)> + Clone,
     position: Option<(f64, f64)>,

@@ -345,7 +345,7 @@ fn an_address_stands_for_the_coordinate_which_wins_where_both_are_given() {
     let refused = located(&unknown).unwrap_err();
     assert_eq!(refused.path, "location.address");
     for (value, message) in [
-        (json!(" "), "must hold 1 to 200 characters, not only blanks"),
+        (json!(" "), "must hold 1 to 200 characters, not only spaces"),
         (json!({"city": "Mende"}), "must be a string"),
     ] {
         let body = with("location", json!({"address": value}));

@@ -4,7 +4,8 @@
 use geo::{BooleanOps, Coord, LineString, MultiPolygon, Polygon, Simplify};
 use serde_json::Value;
 
-use super::{Area, AreaFault, VERTICES_MAX, read_position};
+use super::rings::read_position;
+use super::{Area, AreaFault, VERTICES_MAX};
 
 /// First distance by which a simplified border may differ, degrees: about one metre. It doubles with each attempt.
 const TOLERANCE_DEGREES: f64 = 1e-5;

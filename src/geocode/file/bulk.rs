@@ -40,7 +40,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// The extension of the output names another format than that of the result.
+    /// The extension of the output names a format other than that of the result.
     #[error("{path}: the extension must be {extensions}, as the result of this file is {format}")]
     Extension {
         /// Path of the output.
@@ -114,8 +114,7 @@ impl FileKind {
         }
     }
 
-    /// Returns whether an extension, in lower case, names a format other than this one. One that names none says
-    /// nothing about the file.
+    /// Returns whether an extension, in lower case, names a format other than this one. An unknown extension does not.
     fn is_other(self, extension: &str) -> bool {
         match extension {
             "csv" | "tsv" | "txt" => self != Self::Csv,
@@ -174,7 +173,7 @@ impl FileJob<'_> {
         }
     }
 
-    pub(super) fn misfit(&self, fault: Fault) -> Error {
+    pub(super) fn request_error(&self, fault: Fault) -> Error {
         Error::Request {
             path: self.input.to_owned(),
             fault,
@@ -193,7 +192,7 @@ impl FileJob<'_> {
         let opened = toise_input::open(file, TextConversion::Utf16Only);
         let mut input = opened.map_err(|error| match error {
             toise_input::Error::Io(error) => self.reading(error),
-            toise_input::Error::Refused(reason) => self.misfit(Fault::new("data", reason)),
+            toise_input::Error::Refused(reason) => self.request_error(Fault::new("data", reason)),
         })?;
         let start = input
             .reader
@@ -202,7 +201,7 @@ impl FileJob<'_> {
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         let unmarked = unmarked.unwrap_or(start);
         if !input.is_parquet && is_geojson(unmarked) {
-            return Err(self.misfit(Fault::new("data", IS_GEOJSON)));
+            return Err(self.request_error(Fault::new("data", IS_GEOJSON)));
         }
         let is_object = is_document(unmarked);
         let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));
@@ -213,7 +212,7 @@ impl FileJob<'_> {
             read.map_err(|error| self.reading(error))?;
             if text.len() as u64 > ARRAY_BYTES_MAX {
                 let reason = "is a JSON text of more than 512 MiB: write one object per line";
-                return Err(self.misfit(Fault::new("data", reason)));
+                return Err(self.request_error(Fault::new("data", reason)));
             }
             let unmarked = text.strip_prefix(super::text::BYTE_ORDER_MARK);
             let unmarked = unmarked.unwrap_or(&text);
@@ -222,7 +221,7 @@ impl FileJob<'_> {
             } else {
                 lines_of_array(unmarked).map(Some)
             };
-            let lines = lines.map_err(|reason| self.misfit(Fault::new("data", reason)))?;
+            let lines = lines.map_err(|reason| self.request_error(Fault::new("data", reason)))?;
             let lines = lines.map_or(text, String::into_bytes);
             input.reader = Box::new(io::Cursor::new(lines));
         }
@@ -247,13 +246,13 @@ impl FileJob<'_> {
             .map_err(|error| self.reading(error))?;
         let text = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         match text.unwrap_or(start).trim_ascii_start().first() {
-            None => Err(self.misfit(Fault::new("data", "is empty"))),
+            None => Err(self.request_error(Fault::new("data", "is empty"))),
             Some(b'{') => Ok(FileKind::NdJson),
             Some(_) => Ok(FileKind::Csv),
         }
     }
 
-    /// Checks that the extension of the output does not name another format than that of the result.
+    /// Checks that the extension of the output does not name a format other than that of the result.
     fn check_extension(&self, kind: FileKind) -> Result<(), Error> {
         let extension = self.output.extension().unwrap_or_default();
         let extension = extension.to_string_lossy().to_lowercase();
@@ -275,7 +274,9 @@ impl FileJob<'_> {
 /// result is left behind.
 pub fn run(job: &FileJob<'_>, answers: &(impl RowAnswers + ?Sized)) -> Result<FileReport, Error> {
     let started = Instant::now();
-    job.request.check().map_err(|fault| job.misfit(fault))?;
+    job.request
+        .check()
+        .map_err(|fault| job.request_error(fault))?;
     let kind = job.kind()?;
     job.check_extension(kind)?;
     let mut name = job.output.as_os_str().to_owned();
@@ -320,13 +321,13 @@ fn run_csv(
     let encoding = TextEncoding::detect(input.reader).map_err(|error| job.reading(error))?;
     let request = job.request.clone().of_converted(&form);
     let failed = |error| match error {
-        csv::Error::Request(fault) => job.misfit(fault),
+        csv::Error::Request(fault) => job.request_error(fault),
         csv::Error::Io(error) => job.reading(error),
     };
     let plan = CsvPlan::read(job.open()?.reader, &request, encoding)
         .map_err(failed)?
         .with_formulas(job.formulas);
-    let mut rows = plan.rows().map_err(|fault| job.misfit(fault))?;
+    let mut rows = plan.rows().map_err(|fault| job.request_error(fault))?;
     let mut source = job.open()?.reader;
     let header = plan.first_record_at();
     io::copy(&mut source.by_ref().take(header), &mut io::sink())

@@ -69,7 +69,7 @@ use ResultColumn::*;
 
 impl ResultColumn {
     /// Returns the default columns to append, in order.
-    pub fn usual(operation: Operation) -> Vec<Self> {
+    pub fn defaults(operation: Operation) -> Vec<Self> {
         let asked = |column: &Self| match operation {
             Operation::Search => *column != Distance,
             Operation::Reverse => !matches!(column, Score | ScoreNext),

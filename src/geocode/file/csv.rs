@@ -6,14 +6,15 @@ use std::io::{self, Read};
 
 use super::columns::RowStatus;
 use super::findings::RowFindings;
+use super::input_columns::InputColumns;
 use super::records::{RecordReader, cells, line_breaks};
-use super::request::{FileRequest, InputColumns};
+use super::request::FileRequest;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::delimited::Splitter;
+use toise_input::delimited::{HeaderGap, Splitter};
 use toise_input::missing::MissingCounts;
 use toise_input::{FileReading, SharedForm};
 
@@ -75,7 +76,7 @@ impl CsvPlan {
         let form = SharedForm::default();
         let splitter = Splitter::new(text, delimiter.transpose()?, &form);
         let delimiter = splitter.delimiter();
-        let is_unclosed = splitter.lacks_closing_delimiter();
+        let gap = splitter.header_gap();
         let (above, mut text) = text.split_at(splitter.preamble());
         if !above.is_empty() {
             let is_break = |byte: &&u8| matches!(byte, b'\r' | b'\n');
@@ -99,9 +100,16 @@ impl CsvPlan {
             .map(|cell| encoding.decode(cell).trim().to_owned())
             .collect();
         let mut header = [above, first.bytes].concat();
-        if is_unclosed {
-            names.push(String::new());
-            header.push(delimiter);
+        match gap {
+            Some(HeaderGap::Start(_)) => {
+                names.insert(0, String::new());
+                header.insert(above.len(), delimiter);
+            }
+            Some(HeaderGap::End(_)) => {
+                names.push(String::new());
+                header.push(delimiter);
+            }
+            None => {}
         }
         let (columns, mut reading) = InputColumns::understand_line(request, &names)?;
         reading.form = form.found();

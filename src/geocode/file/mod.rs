@@ -8,6 +8,7 @@ pub mod bulk;
 pub mod columns;
 pub mod csv;
 pub mod findings;
+pub mod input_columns;
 mod ndjson;
 mod parquet;
 pub mod received;

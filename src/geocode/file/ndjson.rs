@@ -12,8 +12,9 @@ use super::bulk::{Error, FileJob};
 use super::columns::{ResultColumn, RowStatus};
 use super::csv::RowCounts;
 use super::findings::RowFindings;
+use super::input_columns::InputColumns;
 use super::records::RECORD_BYTES_MAX;
-use super::request::{FileRequest, InputColumns};
+use super::request::FileRequest;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use crate::request::Operation;
 use toise_base::bounded::Lines;
@@ -43,7 +44,10 @@ pub(super) fn run(
     output: &File,
 ) -> Result<(RowCounts, ReadFile), Error> {
     let operation = job.request.operation;
-    let appended = job.request.appended().map_err(|fault| job.misfit(fault))?;
+    let appended = job
+        .request
+        .appended()
+        .map_err(|fault| job.request_error(fault))?;
     let mut rows = RowGeocoder::new(operation, appended);
     let (input, is_json) = job.open_rows()?;
     let mut lines = Lines::new(input.reader, RECORD_BYTES_MAX as u64);

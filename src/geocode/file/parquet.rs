@@ -17,7 +17,7 @@ use super::bulk::{Error, FileJob};
 use super::columns::ResultColumn;
 use super::csv::RowCounts;
 use super::findings::RowFindings;
-use super::request::InputColumns;
+use super::input_columns::InputColumns;
 use super::rows::{RowAnswer, RowAnswers, RowCells, RowGeocoder};
 use toise_input::ReadFile;
 use toise_input::missing::MissingCounts;
@@ -45,8 +45,8 @@ pub(super) fn run(
         source,
     };
     let operation = job.request.operation;
-    let misfit = |fault| job.misfit(fault);
-    let appended = job.request.appended().map_err(misfit)?;
+    let request_error = |fault| job.request_error(fault);
+    let appended = job.request.appended().map_err(request_error)?;
     let input = job.open()?;
     let form = input.form.found();
     let input = input.into_file().map_err(|error| job.reading(error))?;
@@ -55,7 +55,8 @@ pub(super) fn run(
     let schema = Arc::clone(batches.schema());
     let rows_in_file = batches.rows().max(1);
     let names = batches.names();
-    let (columns, reading) = InputColumns::understand(job.request, &names).map_err(misfit)?;
+    let (columns, reading) =
+        InputColumns::understand(job.request, &names).map_err(request_error)?;
     let mut file = ReadFile {
         reading,
         ..ReadFile::default()

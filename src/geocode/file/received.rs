@@ -53,8 +53,8 @@ pub fn explained(error: io::Error) -> Error {
 }
 
 impl FileRequest {
-    /// Drops the encoding or delimiter of the request if the file was converted: UTF-16 is UTF-8 now, and a spreadsheet
-    /// is now delimited by commas.
+    /// Drops the encoding or delimiter of the request if the file was converted: UTF-16 has become UTF-8, and a
+    /// spreadsheet has become CSV with commas.
     #[must_use]
     pub fn of_converted(mut self, form: &FileForm) -> Self {
         if form.is_spreadsheet() {

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::columns::{ResultColumn, RowStatus};
-use super::request::InputColumns;
+use super::input_columns::InputColumns;
 use crate::address::Address;
 use crate::request::{AddressFilter, Operation, ReverseCall, TEXT_CHARS};
 use crate::search::{FOUND_FROM, Geocoder, PartMatch, SearchRequest};
@@ -120,7 +120,7 @@ impl RowCells {
         // Digits alone are a postal code: the row has no street.
         let is_number = |street: &str| street.bytes().all(|byte| byte.is_ascii_digit());
         if number_end > 0 && !street.is_empty() && (has_house_number(street) || is_number(street)) {
-            // With the blank after it.
+            // With the space after it.
             text.drain(..=number_end);
         }
         let [postal_code, insee_code, kind, lat, lon] = codes;
@@ -151,7 +151,8 @@ impl RowCells {
         }
     }
 
-    /// Returns why these cells are no valid query, and the cell at fault. Call it only for the cells of a row in error.
+    /// Returns why these cells are not a valid query, and the cell at fault. Call it only for the cells of a row in
+    /// error.
     pub(super) fn fault(&self) -> (&'static str, String) {
         match filter(self) {
             Err(fault) if fault.path == "postcode" => (

@@ -267,6 +267,7 @@ fn write_words(streets: &[Street], text: &mut Text, sections: &mut Sections) {
     let mut words_of = Vec::with_capacity(streets.len());
     for (street, about) in streets.iter().enumerate() {
         let mut tokens = fold::tokens(&about.name);
+        lexicon::join_letters(&about.name, &mut tokens);
         numerals::join(&mut tokens);
         for token in &tokens {
             let list = streets_of.entry(token.text.clone()).or_default();

@@ -147,11 +147,13 @@ impl Segment {
     }
 
     fn text(&self, at: Section, index: usize) -> &str {
-        let bytes = self
-            .bytes(Section::Text)
-            .get(self.list(at, index))
-            .unwrap_or(&[]);
-        std::str::from_utf8(bytes).unwrap_or_default()
+        std::str::from_utf8(self.letters(at, index)).unwrap_or_default()
+    }
+
+    /// Returns the bytes of a text, without checking that they are UTF-8.
+    fn letters(&self, at: Section, index: usize) -> &[u8] {
+        let text = self.bytes(Section::Text);
+        text.get(self.list(at, index)).unwrap_or(&[])
     }
 
     /// Returns the slices of the segment that the alignment of streets reads.
@@ -185,6 +187,7 @@ impl Segment {
 
     /// Returns the numbers of the words that begin with a prefix.
     pub fn words_from(&self, prefix: &str) -> Range<u32> {
+        let prefix = prefix.as_bytes();
         let first = self.first_word(|word| word < prefix);
         let last = self.first_word(|word| word < prefix || word.starts_with(prefix));
         first..last
@@ -192,16 +195,17 @@ impl Segment {
 
     /// Returns the number of a word given as text.
     pub fn find_word(&self, text: &str) -> Option<u32> {
+        let text = text.as_bytes();
         let word = self.first_word(|word| word < text);
-        (word < self.words() as u32 && self.text(Section::WordAt, word as usize) == text)
+        (word < self.words() as u32 && self.letters(Section::WordAt, word as usize) == text)
             .then_some(word)
     }
 
-    fn first_word(&self, is_before: impl Fn(&str) -> bool) -> u32 {
+    fn first_word(&self, is_before: impl Fn(&[u8]) -> bool) -> u32 {
         let (mut low, mut high) = (0, self.words());
         while low < high {
             let middle = low.midpoint(high);
-            if is_before(self.text(Section::WordAt, middle)) {
+            if is_before(self.letters(Section::WordAt, middle)) {
                 low = middle + 1
             } else {
                 high = middle

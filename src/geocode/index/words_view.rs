@@ -23,23 +23,21 @@ pub(crate) struct WordsView<'s> {
 impl<'s> WordsView<'s> {
     /// Returns a word.
     pub fn word(&self, word: u32) -> BaseWord<'s> {
-        let word = word as usize;
-        let text = item(self.at, word).and_then(|range| self.text.get(range));
+        let (text, signature, sound) = self.outline(word);
         BaseWord {
-            text: std::str::from_utf8(text.unwrap_or(&[])).unwrap_or_default(),
-            signature: self.signatures.get(word).copied().unwrap_or(0),
-            sound: self.sounds.get(word).copied().unwrap_or(0),
+            text: std::str::from_utf8(text).unwrap_or_default(),
+            signature,
+            sound,
         }
     }
 
-    /// Returns the length in bytes, signature and sound of a word.
-    pub fn outline(&self, word: u32) -> (usize, u64, u32) {
+    /// Returns the bytes, signature and sound of a word, without checking that the bytes are UTF-8.
+    pub fn outline(&self, word: u32) -> (&'s [u8], u64, u32) {
         let word = word as usize;
-        let length = item(self.at, word).map_or(0, |range| range.len());
-        let signature = self.signatures.get(word).copied().unwrap_or(0);
+        let text = item(self.at, word).and_then(|range| self.text.get(range));
         (
-            length,
-            signature,
+            text.unwrap_or(&[]),
+            self.signatures.get(word).copied().unwrap_or(0),
             self.sounds.get(word).copied().unwrap_or(0),
         )
     }

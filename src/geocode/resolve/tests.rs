@@ -174,3 +174,22 @@ fn a_repeated_address_gives_the_same_answer() {
     assert_eq!(*block.locate(given), first);
     assert_eq!(block.known.len(), 1);
 }
+
+#[test]
+fn a_town_that_is_the_whole_address_of_a_row_is_less_sure() {
+    let geocoder = geocoder();
+    let mut block = RepeatedAddresses::new(&geocoder);
+    let line = PostalAddress::line("Langogne");
+    let alone = geocoder.locate(line).unwrap();
+    assert_eq!(
+        (alone.precision, alone.confidence),
+        (Precision::Town, Confidence::High)
+    );
+    let mut confidence = |given| block.locate(given).as_ref().unwrap().confidence;
+    assert_eq!(confidence(line), Confidence::Medium);
+    assert_eq!(confidence(asked("", "", "Langogne")), Confidence::High);
+    assert_eq!(
+        confidence(PostalAddress::line("48300 Langogne")),
+        Confidence::High
+    );
+}

@@ -79,12 +79,9 @@ pub(super) struct Alignment {
 impl<'q> StreetQuery<'q> {
     /// Collects the words that describe the street in a reading. If `is_open`, the last word is still being typed.
     pub fn new(query: &'q Query, reading: &Reading, is_open: bool) -> Self {
-        let mut words = Vec::with_capacity(query.tokens.len());
-        for (at, token) in query.tokens.iter().enumerate() {
-            if query.describes_street(reading, at) {
-                words.push(DescribingWord::new(query, at, token));
-            }
-        }
+        let words = query.words.iter().copied();
+        let words = words.filter(|one| query.describes_street(reading, one.at));
+        let mut words: Vec<DescribingWord> = words.collect();
         discount_prefix(&mut words);
         discount_behind_town(&mut words, reading);
         Self {
@@ -100,12 +97,12 @@ impl<'q> StreetQuery<'q> {
         self.words.iter().all(|one| one.weight < PREFIX_FACTOR)
     }
 
-    /// Returns the tokens of the words that distinguish one street from another.
+    /// Returns the tokens of the words that distinguish one street from another. These are not street types, unless
+    /// there are only types, as in `Rue du Pont` and `Grand Rue`.
     pub fn distinctive(&self) -> impl Iterator<Item = usize> {
-        let distinctive = self
-            .words
-            .iter()
-            .filter(|one| one.weight >= 1.0 && !one.is_type);
+        let words = self.words.iter().filter(|one| one.weight >= 1.0);
+        let is_of_types = words.clone().count() > 1 && words.clone().all(|one| one.is_type);
+        let distinctive = words.filter(move |one| is_of_types || !one.is_type);
         distinctive.map(|one| one.at)
     }
 

@@ -19,6 +19,7 @@ const YEAR_DIGITS: usize = 4;
 const YEAR_WEIGHT: f32 = 0.08;
 
 /// A word of the query that describes its street.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct DescribingWord {
     /// Index of its token.
     pub at: usize,
@@ -42,20 +43,18 @@ pub(super) struct DescribingWord {
 }
 
 impl DescribingWord {
-    pub fn new(query: &Query, at: usize, token: &Token) -> Self {
+    pub fn new(query: &Query, at: usize) -> Self {
+        let token = &query.tokens[at];
         let text = token.text.as_str();
         let before = at.checked_sub(1).map(|before| &query.tokens[before]);
-        // In `D 12`, the letter is not an article but the kind of a numbered road.
-        let next = query.tokens.get(at + 1);
-        let is_road = text == "d"
-            && next.is_some_and(|next| next.is_number() && !query.is_of_date(at + 1))
-            && !token.joined;
-        let is_number_of_name = token.is_number()
-            && (query.is_of_date(at) && text.len() <= DAY_DIGITS
-                || before.is_some_and(|before| matches!(before.text.as_str(), "rd" | "rn")));
+        let follows_road = before.is_some_and(|before| {
+            let road = before.text.as_str();
+            matches!(road, "departementale" | "nationale" | "rd" | "rn")
+        });
+        let is_number_of_name =
+            token.is_number() && (query.is_of_date(at) && text.len() <= DAY_DIGITS || follows_road);
         let is_year = token.is_number() && query.is_of_date(at) && text.len() == YEAR_DIGITS;
-        let is_suffix = !is_road
-            && lexicon::suffix_code(text).is_some()
+        let is_suffix = lexicon::suffix_code(text).is_some()
             && lexicon::expansions(text).is_empty()
             && before.is_some_and(Token::is_number);
         let mut meant = lexicon::expansions(text).iter().chain([&text]);
@@ -65,7 +64,7 @@ impl DescribingWord {
         Self {
             at,
             weight: match () {
-                () if is_road || is_number_of_name => 1.0,
+                () if is_number_of_name => 1.0,
                 () if lexicon::is_article(text) || is_suffix => WordKind::ARTICLE_WEIGHT,
                 () if is_year => YEAR_WEIGHT,
                 () if token.is_number() || query.trailing & bit(at) != 0 => 0.0,

@@ -1,6 +1,9 @@
 //! Searches all of France for a street, if the places that the query may name do not have it.
 
 use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::FixedState;
 
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
@@ -14,6 +17,8 @@ use toise_geo::places::Places;
 
 /// Maximum number of streets examined over all of France.
 const ELSEWHERE_STREETS_MAX: usize = 6_000;
+/// A word that more streets have is not looked up alone.
+const ELSEWHERE_LISTED_MAX: usize = 100_000;
 /// Maximum number of words of a query that are looked up over all of France; the longest are used.
 const ELSEWHERE_WORDS_MAX: usize = 4;
 /// Minimum length of a word that is looked up over all of France, in bytes.
@@ -85,6 +90,9 @@ impl Geocoder {
         } else {
             &[Misspelled::Unknown, Misspelled::Any]
         };
+        // Streets of equal names in a department fit equally well, and the second pass meets those of the first again.
+        let mut fits: HashMap<(usize, &[u32]), Option<Fit>, FixedState> = HashMap::default();
+        let mut seen: HashSet<(usize, u32), FixedState> = HashSet::default();
         for misspelled in passes.iter().copied() {
             let found =
                 self.streets_with_rarest(&described, likenesses, request, required, misspelled);
@@ -92,24 +100,26 @@ impl Geocoder {
             for (number, street) in found {
                 let segment = &self.segments[number];
                 let is_allowed = narrowing.places.as_ref().is_none_or(|allowed| {
-                    let code = segment.area(segment.area_of(street)).insee_code;
-                    let place = Places::get().find(code);
+                    let place = self.place_of(number, street);
                     place.is_some_and(|place| is_within(place, allowed))
                 });
-                if !is_allowed {
+                if !is_allowed || !seen.insert((number, street)) {
                     continue;
                 }
                 let view = segment.words_view();
-                if let Some(fit) = described.fit(likenesses, &view, number, street, 0.0) {
+                let fit = fits
+                    .entry((number, view.of_street(street)))
+                    .or_insert_with(|| described.fit(likenesses, &view, number, street, 0.0));
+                if let Some(fit) = fit.as_ref() {
                     best = best.max(fit.score());
                     let evidence = named
                         .iter()
-                        .filter(|one| !is_explained(one.used & !numbers, &fit))
+                        .filter(|one| !is_explained(one.used & !numbers, fit))
                         .map(|one| one.evidence)
                         .fold(certain, f32::max);
                     nowhere.evidence = evidence_elsewhere(evidence);
                     if nowhere.evidence > 0.0 {
-                        let mut one = candidate(number, street, fit, &nowhere);
+                        let mut one = candidate(number, street, fit.clone(), &nowhere);
                         one.is_elsewhere = true;
                         candidates.push(one);
                     }
@@ -150,16 +160,14 @@ impl Geocoder {
     /// Returns the distance of a street from the requested position, metres; without one, a number that is smaller for
     /// a larger commune.
     fn remoteness(&self, request: &SearchRequest, segment: usize, street: u32) -> u32 {
-        let segment = &self.segments[segment];
         match request.near {
             Some((lat, lon)) => {
-                let at = segment.street_position(street);
+                let at = self.segments[segment].street_position(street);
                 planar_distance_m(lat, lon, at.0, at.1) as u32
             }
             None => {
-                let places = Places::get();
-                let code = segment.area(segment.area_of(street)).insee_code;
-                let place = places.find(code).and_then(|at| places.place(at));
+                let place = self.place_of(segment, street);
+                let place = place.and_then(|at| Places::get().place(at));
                 u32::MAX - place.map_or(0, |place| place.population)
             }
         }
@@ -228,7 +236,12 @@ impl Geocoder {
         let mut looked_at = 0;
         for at in 0..lists.len() {
             // A frequent word only adds to streets that have a rarer one.
-            if looked_at > 0 && looked_at + lists[at].count > ELSEWHERE_STREETS_MAX {
+            let streets_max = if looked_at > 0 {
+                ELSEWHERE_STREETS_MAX
+            } else {
+                ELSEWHERE_LISTED_MAX
+            };
+            if looked_at + lists[at].count > streets_max {
                 break;
             }
             looked_at += lists[at].count;
@@ -324,8 +337,8 @@ fn streets_with_similar_word(segment: &Segment, word: &QueryWord, left: &mut usi
     let same_first = segment.words_from(&first).take(*left);
     *left -= same_first.len();
     let is_alike = |other: &u32| {
-        let (length, signature, sound) = view.outline(*other);
-        (word.may_be_near(length, signature) || word.sounds_like(sound))
+        let (text, signature, sound) = view.outline(*other);
+        (word.may_be_near(text.len(), signature) || word.sounds_like(sound))
             && word.likeness(view.word(*other)) >= ELSEWHERE_LIKENESS
     };
     streets_of(segment, same_first.filter(is_alike))

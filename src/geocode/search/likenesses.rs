@@ -147,28 +147,28 @@ impl Likenesses {
         let row = &mut self.rows[row as usize];
         let due = tokens & !row.compared;
         row.compared |= tokens;
-        let base = view.word(word);
+        let (text, signature, sound) = view.outline(word);
         let ends = |byte: Option<&u8>| usize::from(byte.copied().unwrap_or(0));
-        let of_first = self.by_first[ends(base.text.as_bytes().first())];
-        let of_ends = of_first | self.by_last[ends(base.text.as_bytes().last())];
+        let of_first = self.by_first[ends(text.first())];
+        let of_ends = of_first | self.by_last[ends(text.last())];
         let mut left = due;
         while left != 0 {
             let at = left.trailing_zeros() as usize;
             left &= left - 1;
-            let Some(word) = self.words.get(at) else {
+            let Some(token) = self.words.get(at) else {
                 break;
             };
             if of_first & bit(at) != 0
-                || word.may_be_near(base.text.len(), base.signature)
-                || word.sounds_like(base.sound)
+                || token.may_be_near(text.len(), signature)
+                || token.sounds_like(sound)
             {
-                let likeness = word.likeness(base);
+                let likeness = token.likeness(view.word(word));
                 self.values[row.at as usize + at] = likeness;
                 if likeness >= LIKENESS_MIN {
                     row.alike |= bit(at);
                 }
             }
-            if of_ends & bit(at) != 0 && word.may_be_glued(base.text) {
+            if of_ends & bit(at) != 0 && token.may_be_glued(text) {
                 row.alike |= GLUE;
             }
         }

@@ -135,6 +135,8 @@ pub struct Geocoder {
     area_starts: Vec<u32>,
     /// Segment and area, by place.
     areas: Vec<(u32, u32)>,
+    /// Place of each area, by segment; `None` if the table of places lacks it.
+    area_places: Vec<Vec<Option<u32>>>,
     /// Paris, Lyon and Marseille with their arrondissements, as indexes into the table of places.
     divided: Vec<(u32, Vec<u32>)>,
     /// Communes that have addresses with a postal code, by postal code.
@@ -150,9 +152,16 @@ impl Geocoder {
         let mut of_places: Vec<(u32, u32, u32)> = Vec::new();
         let mut with_postal_code: HashMap<u32, Vec<u32>, FixedState> = HashMap::default();
         let mut names: Vec<(&str, u32)> = Vec::new();
+        let area_places: Vec<Vec<Option<u32>>> = segments
+            .iter()
+            .map(|segment| {
+                let codes = (0..segment.areas()).map(|area| segment.area(area).insee_code);
+                codes.map(|code| places.find(code)).collect()
+            })
+            .collect();
         for (number, segment) in segments.iter().enumerate() {
-            for area in 0..segment.areas() {
-                let Some(place) = places.find(segment.area(area).insee_code) else {
+            for (area, place) in area_places[number].iter().enumerate() {
+                let Some(place) = *place else {
                     continue;
                 };
                 of_places.push((place, number as u32, area as u32));
@@ -192,6 +201,7 @@ impl Geocoder {
                 .into_iter()
                 .map(|(_, segment, area)| (segment, area))
                 .collect(),
+            area_places,
             divided: divided.collect(),
             with_postal_code,
             segments,
@@ -312,6 +322,12 @@ impl Geocoder {
             found.dedup_by_key(|(segment, area, _)| (*segment, *area));
         }
         found
+    }
+
+    /// Returns the place of a street, as an index into the table of places; `None` if the table lacks it.
+    fn place_of(&self, segment: usize, street: u32) -> Option<u32> {
+        let area = self.segments[segment].area_of(street);
+        *self.area_places[segment].get(area)?
     }
 
     /// Returns how certainly an area of a place's commune belongs to the place; `None` for an area of another former

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use super::describing_word::DescribingWord;
 use super::irrelevant;
 use crate::places::{self, NAME_WORDS_MAX, NamedPlace, OtherNames};
 use crate::text::fold::{self, Token};
@@ -47,6 +48,8 @@ pub(super) const OTHER_TOWN: f32 = 0.45;
 const EVIDENCE_MIN: f32 = 0.3;
 /// If a reading has more evidence than this, because name and postal code agree, misspelled names are not searched.
 const CERTAIN: f32 = 1.0;
+/// Maximum digits of the number of a road.
+const ROAD_DIGITS_MAX: usize = 4;
 /// Minimum length of a name prefix while it is being typed, in bytes.
 const BEGINNING_MIN: usize = 3;
 
@@ -105,6 +108,8 @@ pub struct QueryContext<'a> {
 pub struct Query {
     /// Its tokens.
     pub tokens: Vec<Token>,
+    /// Its tokens as words that describe a street, before a reading changes their weights.
+    pub(super) words: Vec<DescribingWord>,
     /// Tokens irrelevant to the street: postal codes, CEDEX, floors, boxes; as bits.
     pub noise: u64,
     /// Tokens after the address that may still belong to it: `France`, as in `rue de France`; as bits.
@@ -164,11 +169,13 @@ impl Query {
         };
         let in_text = postal_code_at.map(|at| tokens[at].text.clone());
         let noise = irrelevant::tokens(text, &tokens, [postal_code_at, typed]);
+        expand_roads(text, &mut tokens, noise);
         let mut query = Self {
             trailing: 0,
             noise: noise | postal_code_at.map_or(0, bit),
             cedex_number: irrelevant::cedex_number(&tokens),
             tokens,
+            words: Vec::new(),
             postal_code: narrowing.postal_code.clone().or(in_text),
             postal_code_at,
             insee_code: None,
@@ -177,6 +184,8 @@ impl Query {
         query.insee_code = query.find_insee_code(narrowing);
         query.noise |= query.insee_code.map_or(0, |(_, used)| used);
         query.trailing = trailing(&query.tokens, query.noise);
+        let words = (0..query.tokens.len()).map(|at| DescribingWord::new(&query, at));
+        query.words = words.collect();
         query.find_readings(narrowing);
         query
     }
@@ -235,37 +244,8 @@ impl Query {
         let is_certain = readings.iter().any(|one: &Reading| one.evidence > CERTAIN);
         if !is_certain {
             for span in &spans.all {
-                let is_end =
-                    self.is_end(span.tokens.end) || self.is_beside_postal_code(&span.tokens);
-                let is_other = !span.exact.is_empty();
-                let is_followed = if is_other {
-                    is_end && self.postal_code.is_none() && !narrowing.is_open
-                } else {
-                    is_end || span.tokens.start == 0
-                };
-                if is_followed {
-                    let key = &spans.keys[span.key.clone()];
-                    let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
-                    let letters_min = if is_town && !is_other {
-                        places::SHORT_FUZZY_MIN
-                    } else {
-                        places::FUZZY_MIN
-                    };
-                    let mut found = places::nearly_named(key, letters_min);
-                    if is_end && !is_other && !narrowing.is_open {
-                        found.extend(places::first_words(key));
-                    }
-                    let others = narrowing.other_names.iter();
-                    found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
-                    if is_other {
-                        let exact = |one: &NamedPlace| {
-                            span.exact.iter().any(|exact| exact.place == one.place)
-                        };
-                        found.retain(|one| !exact(one));
-                        found.iter_mut().for_each(|one| one.quality *= OTHER_TOWN);
-                    }
-                    self.push_readings(&span.tokens, &found, narrowing, &mut readings);
-                }
+                let found = self.resembling(span, &spans.keys[span.key.clone()], narrowing);
+                self.push_readings(&span.tokens, &found, narrowing, &mut readings);
             }
         }
         readings.extend(self.postal_code_reading(narrowing));
@@ -296,6 +276,50 @@ impl Query {
         });
         readings.truncate(READINGS_MAX);
         self.readings = readings;
+    }
+
+    /// Returns the places whose name is one edit away from a run of words, or begins with them. If another town has
+    /// exactly this name, these places must have the postal code or the department behind the name; without both, they
+    /// are doubtful.
+    fn resembling(&self, span: &Span, key: &str, narrowing: &QueryContext<'_>) -> Vec<NamedPlace> {
+        let department = self.department_behind(&span.tokens);
+        let is_end = self.is_end(span.tokens.end)
+            || self.is_beside_postal_code(&span.tokens)
+            || department.is_some();
+        let is_other = !span.exact.is_empty();
+        let is_possible = if is_other {
+            is_end && !narrowing.is_open
+        } else {
+            is_end || span.tokens.start == 0
+        };
+        if !is_possible {
+            return Vec::new();
+        }
+        let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
+        let letters_min = if is_town && !is_other {
+            places::SHORT_FUZZY_MIN
+        } else {
+            places::FUZZY_MIN
+        };
+        let mut found = places::nearly_named(key, letters_min);
+        let others = narrowing.other_names.iter();
+        found.extend(others.flat_map(|others| others.nearly_named(key, letters_min)));
+        if is_end && !narrowing.is_open {
+            found.extend(places::first_words(key));
+        }
+        if is_other {
+            let is_exact = |place: u32| span.exact.iter().any(|exact| exact.place == place);
+            let is_there = |place: u32| match (&self.postal_code, &department) {
+                (Some(code), _) => has_postal_code(place, code),
+                (None, Some((code, _))) => is_in_department(place, code),
+                (None, None) => true,
+            };
+            found.retain(|one| !is_exact(one.place) && is_there(one.place));
+            if self.postal_code.is_none() && department.is_none() {
+                found.iter_mut().for_each(|one| one.quality *= OTHER_TOWN);
+            }
+        }
+        found
     }
 
     /// Returns the readings of a former commune before its commune: `Javols, Peyre en Aubrac`.
@@ -404,10 +428,7 @@ impl Query {
         } else {
             IN_THE_MIDDLE
         };
-        // Without a postal code, `Marseille 13` is the arrondissement.
-        let department = self
-            .department_after(span.end)
-            .filter(|(_, end)| self.postal_code.is_some() || !self.is_name(span.start..*end));
+        let department = self.department_behind(span);
         let mut groups: Vec<Reading> = Vec::new();
         for one in named {
             let allowed = narrowing.places.as_ref();
@@ -451,9 +472,10 @@ impl Query {
         }
     }
 
-    /// Returns the code of a department at the end of the address, and the index after it: `Mende (48)`, `Marseille 13
-    /// (13001)`.
-    fn department_after(&self, end: usize) -> Option<(String, usize)> {
+    /// Returns the code of a department that follows a name at the end of the address, and the index after it: `Mende
+    /// (48)`, `Marseille 13 (13001)`. Without a postal code, `Marseille 13` is the arrondissement.
+    fn department_behind(&self, span: &Range<usize>) -> Option<(String, usize)> {
+        let end = span.end;
         let (code, after) = match self.tokens.get(end..)? {
             [digit, letter, ..]
                 if digit.text == "2"
@@ -467,7 +489,9 @@ impl Query {
             }
             _ => return None,
         };
-        self.is_end(after).then_some((code, after))
+        let is_behind =
+            self.is_end(after) && (self.postal_code.is_some() || !self.is_name(span.start..after));
+        is_behind.then_some((code, after))
     }
 
     /// Returns whether these words are the whole name of a place.
@@ -568,6 +592,11 @@ pub fn is_within(place: u32, allowed: &[u32]) -> bool {
     allowed.contains(&place) || parent.is_some_and(|parent| allowed.contains(&parent))
 }
 
+fn has_postal_code(place: u32, code: &str) -> bool {
+    let place = Places::get().place(place);
+    place.is_some_and(|place| place.postal_codes.contains(&code))
+}
+
 fn is_in_department(place: u32, code: &str) -> bool {
     let place = Places::get().place(place);
     place.is_some_and(|place| place.department == code)
@@ -576,6 +605,27 @@ fn is_in_department(place: u32, code: &str) -> bool {
 /// Returns whether a token is a postal code, or the code of a CEDEX.
 fn is_postal_code(token: &Token) -> bool {
     token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
+}
+
+/// Replaces the letter of a numbered road by its abbreviation: `D901` and `D 901` are RD 901, and `N88` is RN 88. `n 12`
+/// may be number 12, and the letter in `D12 rue …` is a door's.
+fn expand_roads(text: &str, tokens: &mut [Token], noise: u64) {
+    for at in 0..tokens.len().saturating_sub(1) {
+        let (letter, number) = (&tokens[at], &tokens[at + 1]);
+        let is_elided = text[letter.end..number.start].contains(['\'', '’']);
+        let road = match letter.text.as_str() {
+            "d" if !is_elided => "rd",
+            "n" if number.joined => "rn",
+            _ => continue,
+        };
+        let is_numbered = number.is_number() && number.text.len() <= ROAD_DIGITS_MAX;
+        let is_other = tokens
+            .get(at + 2)
+            .is_some_and(|next| opens_street(next) || lexicon::is_month(&next.text));
+        if is_numbered && !is_other && !letter.joined && noise & bit(at) == 0 {
+            tokens[at].text = road.to_owned();
+        }
+    }
 }
 
 /// Returns the bit of the country's name after the address; 0 without one.

@@ -307,7 +307,7 @@ fn about(geocoder: &Geocoder, candidate: &Candidate) -> Option<CandidateInfo> {
         }
         Target::Street { segment, street } => {
             let of = &geocoder.segments[*segment];
-            let place = places.find(of.area(of.area_of(*street)).insee_code)?;
+            let place = geocoder.place_of(*segment, *street)?;
             let (kind, position) = match &candidate.number {
                 NumberMatch::Found(house) | NumberMatch::OtherSuffix(house) => {
                     (ResultKind::HouseNumber, (house.lat, house.lon))

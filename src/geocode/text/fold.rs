@@ -67,7 +67,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// Folds a text to words joined by single blanks.
+/// Folds a text to words joined by single spaces.
 pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for token in tokens(text) {

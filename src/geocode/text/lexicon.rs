@@ -25,7 +25,6 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
     ("cap", &["capitaine"]),
     ("car", &["carrefour"]),
     ("carr", &["carrefour"]),
-    ("cc", &["centre", "commercial"]),
     ("cd", &["chemin", "commandant"]),
     ("cdt", &["commandant"]),
     ("ch", &["chemin", "chateau"]),
@@ -80,7 +79,6 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
     ("mont", &["montee"]),
     ("mte", &["montee"]),
     ("n", &["nationale", "nord"]),
-    ("nd", &["notre", "dame"]),
     ("ndame", &["dame"]),
     ("pas", &["passage"]),
     ("pass", &["passage"]),
@@ -100,11 +98,8 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
     ("qua", &["quartier", "quai"]),
     ("quart", &["quartier"]),
     ("r", &["rue"]),
-    ("rd", &["route", "departementale", "d"]),
     ("res", &["residence"]),
     ("rle", &["ruelle"]),
-    ("rn", &["route", "nationale", "n"]),
-    ("rpt", &["rond", "point"]),
     ("rte", &["route"]),
     ("sen", &["senateur", "sentier"]),
     ("sent", &["sentier", "sente"]),
@@ -122,8 +117,31 @@ const ABBREVIATIONS: &[(&str, &[&str])] = &[
     ("vge", &["village"]),
     ("vla", &["villa"]),
     ("vlge", &["village"]),
-    ("za", &["zone", "artisanale"]),
     ("zac", &["zone"]),
+];
+
+/// Abbreviation of several words together, and these words, in ascending order of the abbreviation.
+const SEVERAL: &[(&str, &[&str])] = &[
+    ("afn", &["afrique", "nord"]),
+    ("bca", &["bataillon", "chasseurs", "alpins"]),
+    ("bcp", &["bataillon", "chasseurs", "pied"]),
+    ("cc", &["centre", "commercial"]),
+    ("db", &["division", "blindee"]),
+    ("dfl", &["division", "francaise", "libre"]),
+    ("ffi", &["forces", "francaises", "interieur"]),
+    ("nd", &["notre", "dame"]),
+    ("ra", &["regiment", "artillerie"]),
+    ("rcp", &["regiment", "chasseurs", "parachutistes"]),
+    ("rd", &["route", "departementale", "d"]),
+    ("ri", &["regiment", "infanterie"]),
+    ("ria", &["regiment", "infanterie", "alpine"]),
+    ("ric", &["regiment", "infanterie", "coloniale"]),
+    ("rima", &["regiment", "infanterie", "marine"]),
+    ("rn", &["route", "nationale", "n"]),
+    ("rpt", &["rond", "point"]),
+    ("rta", &["regiment", "tirailleurs", "algeriens"]),
+    ("rtm", &["regiment", "tirailleurs", "marocains"]),
+    ("za", &["zone", "artisanale"]),
     ("zi", &["zone", "industrielle"]),
 ];
 
@@ -153,7 +171,8 @@ fn listed<'t, T>(table: &'t [(&'t str, T)], word: &str) -> Option<&'t T> {
 
 /// Returns the words an abbreviation may stand for; empty for any other word.
 pub fn expansions(word: &str) -> &'static [&'static str] {
-    listed(ABBREVIATIONS, word).copied().unwrap_or(&[])
+    let found = listed(ABBREVIATIONS, word).or_else(|| listed(SEVERAL, word));
+    found.copied().unwrap_or(&[])
 }
 
 /// Returns whether a word is the kind of a numbered road: `Nationale 599` is also the RN 599.
@@ -163,13 +182,8 @@ pub fn is_road(word: &str) -> bool {
 
 /// Returns whether an abbreviation stands for several words together: `RN` is Route Nationale.
 pub fn stands_for_several(word: &str) -> bool {
-    matches!(word, "cc" | "nd" | "rd" | "rn" | "rpt" | "za" | "zi")
+    listed(SEVERAL, word).is_some()
 }
-
-/// Abbreviations of two or more letters that are also written with points or slashes.
-const SPELLED_WITH_POINTS: &[&str] = &[
-    "bd", "cc", "hlm", "ld", "nd", "rd", "rdc", "rn", "za", "zac", "zi",
-];
 
 /// Joins the letters of an abbreviation that is written with points or slashes: `L.D.`, `b.d.`, `R.N. 88`. Other letters
 /// stay apart: they are initials, as in `J.-B. Clément`.
@@ -190,7 +204,9 @@ pub fn join_letters(text: &str, tokens: &mut Vec<Token>) {
         }
         let letters = &tokens[at..at + length];
         let word: String = letters.iter().map(|token| token.text.as_str()).collect();
-        if length > 1 && SPELLED_WITH_POINTS.contains(&word.as_str()) {
+        let is_known = stands_for_several(&word)
+            || matches!(word.as_str(), "bd" | "hlm" | "ld" | "rdc" | "ss" | "zac");
+        if length > 1 && is_known {
             tokens[at].end = tokens[at + length - 1].end;
             tokens[at].text = word;
             tokens.drain(at + 1..at + length);
@@ -341,10 +357,13 @@ mod tests {
         assert!(
             ABBREVIATIONS
                 .iter()
+                .chain(SEVERAL)
                 .all(|(short, _)| short.len() <= ABBREVIATION_MAX)
         );
-        let unsorted = ABBREVIATIONS.windows(2).find(|pair| pair[0].0 > pair[1].0);
-        assert_eq!(unsorted, None);
+        for table in [ABBREVIATIONS, SEVERAL] {
+            let unsorted = table.windows(2).find(|pair| pair[0].0 > pair[1].0);
+            assert_eq!(unsorted, None);
+        }
     }
 
     #[test]
@@ -354,6 +373,8 @@ mod tests {
             ("25 R.N. 88", "25 rn 88"),
             ("3 L/D le Mas", "3 ld le mas"),
             ("R.D.C. gauche", "rdc gauche"),
+            ("rue du 152e R.I.", "rue du 152 e ri"),
+            ("Fontenay s/s Bois", "fontenay ss bois"),
             ("B.P. 12", "b p 12"),
             ("rue J.B. Clément", "rue j b clement"),
             ("rue N D", "rue n d"),

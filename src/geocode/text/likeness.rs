@@ -95,8 +95,8 @@ impl QueryWord {
 
     /// Returns whether a word of the base begins with this word, or is the beginning or the end of it: they may be
     /// written together with a neighbour.
-    pub fn may_be_glued(&self, other: &str) -> bool {
-        let (own, other) = (self.text.as_bytes(), other.as_bytes());
+    pub fn may_be_glued(&self, other: &[u8]) -> bool {
+        let own = self.text.as_bytes();
         match own.len().cmp(&other.len()) {
             Ordering::Less => own.first() == other.first() && other.starts_with(own),
             Ordering::Equal => false,

@@ -9,30 +9,14 @@ use super::lexicon;
 /// Greatest Roman numeral that is read: greater ones contain an L, and single letters are more often initials.
 const ROMAN_MAX: usize = 39;
 /// Numbers that are written as one word: value, cardinal, ordinal.
+#[rustfmt::skip]
 const WORDS: &[(usize, &str, &str)] = &[
-    (1, "un", "premier"),
-    (1, "une", "premiere"),
-    (2, "deux", "deuxieme"),
-    (2, "second", "seconde"),
-    (3, "trois", "troisieme"),
-    (4, "quatre", "quatrieme"),
-    (5, "cinq", "cinquieme"),
-    (6, "six", "sixieme"),
-    (7, "sept", "septieme"),
-    (8, "huit", "huitieme"),
-    (9, "neuf", "neuvieme"),
-    (10, "dix", "dixieme"),
-    (11, "onze", "onzieme"),
-    (12, "douze", "douzieme"),
-    (13, "treize", "treizieme"),
-    (14, "quatorze", "quatorzieme"),
-    (15, "quinze", "quinzieme"),
-    (16, "seize", "seizieme"),
-    (20, "vingt", "vingtieme"),
-    (30, "trente", "trentieme"),
-    (40, "quarante", "quarantieme"),
-    (50, "cinquante", "cinquantieme"),
-    (60, "soixante", "soixantieme"),
+    (1, "un", "premier"), (1, "une", "premiere"), (2, "deux", "deuxieme"), (2, "second", "seconde"),
+    (3, "trois", "troisieme"), (4, "quatre", "quatrieme"), (5, "cinq", "cinquieme"), (6, "six", "sixieme"),
+    (7, "sept", "septieme"), (8, "huit", "huitieme"), (9, "neuf", "neuvieme"), (10, "dix", "dixieme"),
+    (11, "onze", "onzieme"), (12, "douze", "douzieme"), (13, "treize", "treizieme"), (14, "quatorze", "quatorzieme"),
+    (15, "quinze", "quinzieme"), (16, "seize", "seizieme"), (20, "vingt", "vingtieme"), (30, "trente", "trentieme"),
+    (40, "quarante", "quarantieme"), (50, "cinquante", "cinquantieme"), (60, "soixante", "soixantieme"),
     (100, "cent", "centieme"),
 ];
 

@@ -2,7 +2,7 @@
 //!
 //! After [`FAILURES_TO_OPEN`] consecutive failures it opens: no request is sent for a pause. Then one request probes
 //! the service (half-open); its success closes the breaker, its failure doubles the pause. A `Retry-After` from the
-//! service opens it at once for the time demanded. It does no I/O and reads no clock: callers pass the time.
+//! service opens it immediately for the time demanded. It does no I/O and reads no clock: callers pass the time.
 
 use std::time::Duration;
 

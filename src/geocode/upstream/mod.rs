@@ -28,7 +28,7 @@ pub use answer::{HIGH_FROM, MEDIUM_FROM};
 pub use breaker::BreakerState;
 use breaker::{Admission, Breaker};
 use cache::Cache;
-use pace::Pace;
+use pace::RequestSlots;
 use question::Question;
 use toise_base::clock::Clock;
 use toise_net::{Client, RetryPolicy};
@@ -104,7 +104,7 @@ struct UpstreamInner {
     clock: Clock,
     cache: Cache,
     breaker: Mutex<Breaker>,
-    pace: Mutex<Pace>,
+    pace: Mutex<RequestSlots>,
     under_way: Semaphore,
     turns: Vec<tokio::sync::Mutex<()>>,
     counts: Counts,
@@ -140,7 +140,7 @@ impl Upstream {
                 cache: Cache::new(store, clock.clone(), settings.upstream_cache_age_max()),
                 clock,
                 breaker: Mutex::default(),
-                pace: Mutex::new(Pace::new(settings.upstream_rate_per_s)),
+                pace: Mutex::new(RequestSlots::new(settings.upstream_rate_per_s)),
                 under_way: Semaphore::new(AT_ONCE_MAX),
                 turns: (0..TURNS).map(|_| tokio::sync::Mutex::new(())).collect(),
                 counts: Counts::default(),

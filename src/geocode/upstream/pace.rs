@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// The time slots that requests take.
 #[derive(Debug)]
-pub struct Pace {
+pub struct RequestSlots {
     interval: Duration,
     next: Duration,
 }
 
-impl Pace {
+impl RequestSlots {
     /// Creates a limit of `rate_per_s` requests per second, at least 1.
     pub fn new(rate_per_s: u64) -> Self {
         Self {
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn requests_are_spaced_and_a_long_line_is_refused() {
-        let mut pace = Pace::new(10);
+        let mut pace = RequestSlots::new(10);
         let now = Duration::from_secs(5);
         let ms = Duration::from_millis;
         let mut ask = |now| pace.reserve(now, ms(250));

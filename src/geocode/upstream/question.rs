@@ -1,6 +1,6 @@
 //! A normalised query to the upstream service, with the parameters that it shares with our own API.
 //!
-//! Two queries that differ only in case or blanks are the same, and the cache's key is made of exactly what is sent.
+//! Two queries that differ only in case or spaces are the same, and the cache's key is made of exactly what is sent.
 //! Parameters that the public service does not know (`maxdistance`, `with`, `explain`) are applied to its answer.
 
 use url::form_urlencoded::Serializer;

@@ -5,5 +5,5 @@ pub(crate) mod areas;
 pub mod credentials;
 pub(crate) mod form;
 pub(crate) mod layers;
-pub mod unfolding;
+pub mod parsed_size;
 pub(crate) mod upload;

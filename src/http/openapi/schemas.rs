@@ -56,7 +56,7 @@ pub(super) fn history() -> Value {
                 this one was made from, or the building (on the parcel), or an address or the position of a diagnostic \
                 links it"},
         "score?": {"type": "number", "minimum": 0, "maximum": 1,
-            "description": "For a diagnostic that names no building: how likely it is of this one"},
+            "description": "For a diagnostic that names no building: how likely it belongs to this one"},
         "record": {"anyOf": records,
             "description": "The record, as a search returns it; properties and adverts in short form"},
     }));

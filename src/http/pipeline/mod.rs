@@ -1,4 +1,4 @@
-//! The pipeline of every request: request id, limits of size and time, key, rate, scope, quota, endpoint, credits and
+//! The pipeline of every request: request id, limits on size and time, key, rate, scope, quota, endpoint, credits and
 //! headers, in this order.
 
 pub(crate) mod acts;
@@ -22,7 +22,7 @@ use crate::endpoint::call::{Call, Params};
 use crate::endpoint::response::{ApiResponse, streamed};
 use crate::endpoint::{BodyRule, Effect, Endpoint};
 use crate::error::error_response;
-use crate::input::{areas, credentials, layers, unfolding};
+use crate::input::{areas, credentials, layers, parsed_size};
 use head::Head;
 use idempotency::{IdempotencyClaim, IdempotencyOutcome};
 use router::ROUTER;
@@ -316,7 +316,7 @@ async fn read_body(
     let read = body.read(bytes_max, declared, lease).await?;
     trace.is_receiving = false;
     let key_id = trace.key.as_ref().map(|key| key.key_id);
-    unfolding::bounded(read, lease, &app.capacity.pool, key_id).await
+    parsed_size::bounded(read, lease, &app.capacity.pool, key_id).await
 }
 
 /// Claims the idempotency key of a call, if it has one.

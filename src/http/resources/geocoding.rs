@@ -28,7 +28,7 @@ use toise_contract::Fault;
 use toise_contract::query::pairs;
 use toise_engine::pool::Load;
 use toise_geocode::address::Address;
-use toise_geocode::request::{Operation, Parameters};
+use toise_geocode::request::Operation;
 use toise_geocode::search::explain::Explanation;
 use toise_geocode::service::GeocodingCall;
 use toise_geocode::upstream;
@@ -79,7 +79,7 @@ fn search_operation() -> Documented {
     with_collection(
         Documented::new("geocodingSearch", "Position of an address")
             .with_description(
-                "The places that an address may mean, most probable first. The commune is looked for first, then the \
+                "The places that an address may mean, most probable first. The search finds the commune first, then the \
                  street in the possible communes, then the house number: a wrong town is never accepted silently. \
                  `properties.score` is the probability that a result is the intended address, `matched` says how well \
                  each part agrees, and `confidence` how far to trust the result",
@@ -157,13 +157,13 @@ async fn reverse(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
-    let parameters = pairs(call.query)?;
-    if let Some(text) = text_at_once(call.app, operation, &parameters)? {
+    let asked = GeocodingCall::parse(operation, &pairs(call.query)?)?;
+    if let Some(text) = text_at_once(call.app, &asked)? {
         return Ok(ApiResponse::json(text));
     }
     let app = call.app.clone();
     let client = call.key()?.key_id;
-    let job = move || answer_from_index(&app, operation, &parameters);
+    let job = move || answer_from_index(&app, asked);
     let own = call.app.capacity.pool.run_short(client, job).await??;
     let reply = with_upstream(call.app, own, Instant::now() + SINGLE_WAIT_MAX).await?;
     let text = match reply {
@@ -178,16 +178,11 @@ async fn single(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, Ap
 }
 
 /// Answers on the caller's thread if the search is cheap; otherwise returns `None`.
-fn text_at_once(
-    app: &App,
-    operation: Operation,
-    parameters: &Parameters,
-) -> Result<Option<Vec<u8>>, ApiError> {
-    let asked = GeocodingCall::parse(operation, parameters)?;
+fn text_at_once(app: &App, asked: &GeocodingCall) -> Result<Option<Vec<u8>>, ApiError> {
     let geocoder = app.data.geocoding.geocoder();
-    let found = app.data.geocoding.answer_at_once(&geocoder, &asked);
+    let found = app.data.geocoding.answer_at_once(&geocoder, asked);
     found
-        .map(|addresses| collection_text(&asked, &addresses, None))
+        .map(|addresses| collection_text(asked, &addresses, None))
         .transpose()
 }
 
@@ -200,7 +195,7 @@ async fn batch(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             let requests = requests.into_par_iter();
             let answers = requests.map(|request| {
                 let (operation, parameters) = request?;
-                answer_from_index(app, operation, &parameters)
+                answer_from_index(app, GeocodingCall::parse(operation, &parameters)?)
             });
             Ok(answers.collect())
         })
@@ -244,12 +239,7 @@ enum Reply {
 }
 
 /// Answers from the index, on the query pool.
-fn answer_from_index(
-    app: &App,
-    operation: Operation,
-    parameters: &Parameters,
-) -> Result<OwnAnswer, ApiError> {
-    let asked = GeocodingCall::parse(operation, parameters)?;
+fn answer_from_index(app: &App, asked: GeocodingCall) -> Result<OwnAnswer, ApiError> {
     if app.data.geocoding.is_upstream_only() {
         return Ok(OwnAnswer {
             asked,

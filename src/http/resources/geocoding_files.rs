@@ -112,8 +112,8 @@ fn form_schema() -> Value {
     let mut properties = file_fields();
     properties[FILE_FIELD] = json!({
         "type": "string", "format": "binary",
-        "description": "The file, with a header: CSV or a spreadsheet, also packed; at most 50 MiB, unpacked too, and \
-            200,000 rows",
+        "description": "The file, with a header: CSV or a spreadsheet, also packed; at most 50 MiB, before and \
+            after unpacking, and 200,000 rows",
     });
     json!({"type": "object", "required": [FILE_FIELD], "properties": properties})
 }
@@ -273,7 +273,7 @@ async fn stream_rest(
                 break;
             }
             Err(error) => {
-                tracing::warn!(%error, "a file of addresses was not answered to its end");
+                tracing::warn!(%error, "the response to a file of addresses was cut off");
                 break;
             }
         }

@@ -22,10 +22,10 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint::get(
 .with_operation(operation)];
 
 fn operation() -> Operation {
-    Operation::new("layersList", "Layers: geodata that SQL can be asked about, by name")
+    Operation::new("layersList", "Layers, by name: geodata that SQL can query")
         .with_description(
             "The operator imports layers, such as flood zones or schools. The attributes of a layer are the table \
-             `layer_NAME` of SQL; `within(lon, lat, 'NAME')`, `nearest` and `distance_to` ask its geometries",
+             `layer_NAME` of SQL; `within(lon, lat, 'NAME')`, `nearest` and `distance_to` query its geometries",
         )
         .with_answer(enveloped(json!({"type": "array", "items": schema()})))
 }

@@ -89,9 +89,9 @@ pub const ENDPOINTS: &[Endpoint] = &[
 fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
     Operation::new(id, summary)
         .with_description(
-            "A listing that is known and fresh is returned at once. Otherwise the page is fetched and read, which \
+            "A listing that is known and fresh is returned immediately. Otherwise the page is fetched and read, which \
              may take 45 seconds, so set a longer timeout. 202 means that collection continues: ask again after \
-             retry_after_s. If the portal cannot be reached, 202 is returned at once and the service tries a few \
+             retry_after_s. If the portal cannot be reached, 202 is returned immediately and the service tries a few \
              more times. 422 means that the page is not a listing: do not ask again. Only 200 is charged. Two \
              simultaneous calls fetch the page twice and are charged twice, unless they carry the same \
              Idempotency-Key",
@@ -105,7 +105,7 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
 fn check_operation(id: &str, of: &str) -> Operation {
     Operation::new(id, format!("Check the pages of {of} again"))
         .with_description(format!(
-            "The call answers at once. What the pages say arrives later in records and alerts, like any other \
+            "The call answers immediately. What the pages say arrives later in records and alerts, like any other \
              change. For a property, its online adverts are checked: at most {CHECKED_MAX}, those seen longest ago. \
              `nothing_to_check` costs the same"
         ))

@@ -47,7 +47,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                  is on it according to the register of buildings, superseded diagnostics included; if the key may \
                  search properties, the first sightings of at most {LISTED_MAX} properties whose adverts name an \
                  address on it, and of these adverts. At most {LINKS_MAX} addresses and buildings count. 404 if nothing \
-                 is known of the parcel"
+                 is known about the parcel"
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))
@@ -69,7 +69,7 @@ pub const ENDPOINTS: &[Endpoint] = &[
                  are those on which the addresses of its diagnostics are. A sale may belong to another building on the \
                  same parcel. If the key may search properties, the first sightings of at most {LISTED_MAX} properties \
                  whose adverts name an address of the building, and of these adverts. At most {LINKS_MAX} addresses \
-                 and parcels count. 404 if nothing is known of the building"
+                 and parcels count. 404 if nothing is known about the building"
             ))
             .with_query(parameters(&PAGE))
             .with_answer(data_of("PlaceHistory"))

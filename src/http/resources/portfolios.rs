@@ -167,8 +167,8 @@ fn put_operation() -> Operation {
              `{WEBHOOK_URL}` receives `{{\"data\": {{\"created\": [], \"updated\": [{{\"alert_id\", \"context\": \
              {{\"portfolio\"}}, \"homes\": […]}}]}}}}` with the homes that changed, as they are in the answer of GET. \
              A change is a value, or an end of its interval, that moved by more than `movedPercent` (by default \
-             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable sold near the home since the former model, \
-             also before the next one. \
+             {MOVED_PERCENT_DEFAULT}), another diagnostic, or a comparable near the home that was sold after the last \
+             sale known to the former model; an import may add it before the next model. \
              A portfolio may have at most {HOMES_MAX} homes, and an account {PORTFOLIOS_MAX} portfolios"
         ))
         .with_query(parameters(&OPTIONS))
@@ -190,7 +190,7 @@ fn about_schema() -> Value {
     record(json!({
         "name": name_schema(),
         "home_count": {"type": "integer", "minimum": 1, "description": "Number of homes"},
-        "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it was valued already"},
+        "status": {"type": "string", "enum": ["waiting", "valued"], "description": "Whether it has been valued"},
         "history_lost?": {"type": "boolean", "description": "True if a file of values was damaged: the homes are valued \
             again, and what changed until then is lost"},
         "homes_lost?": {"type": "boolean", "description": "True if the stored homes were damaged: they keep their values, \
@@ -261,7 +261,7 @@ fn home_schema() -> Value {
         "sale_id?": text("Identifier of its recorded sale"),
         "sale_date?": day("Day of the sale"),
         "sale_price?": whole("Price of the sale, EUR"),
-        "comparable_id?": text("Identifier of the latest of its five comparables, or of a later sale as near"),
+        "comparable_id?": text("Identifier of the latest of its five comparables, or of a later sale that is equally near"),
         "comparable_date?": day("Day on which it was sold"),
         "comparable_price?": whole("Its price, EUR"),
         "comparable_distance_m?": whole("Its distance, metres"),

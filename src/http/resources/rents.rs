@@ -33,7 +33,7 @@ pub const ENDPOINTS: &[Endpoint] = &[Endpoint::post(
 fn operation() -> Operation {
     Operation::new("estimateRent", "The rent of a home")
         .with_description(
-            "Today's monthly rent of a flat or house as adverts would ask it, in whole EUR, with an interval that \
+            "Today's monthly rent of a flat or house as adverts would state it, in whole EUR, with an interval that \
              contains four rents in five, and the gross yield. The estimate is learned from the homes to rent that \
              adverts show, each once, and starts from the official map of rents if it was imported. Adverts mostly \
              state rents with charges, and the rents of the map include them. The yield is the rent of a year over \

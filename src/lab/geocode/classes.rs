@@ -116,13 +116,13 @@ pub const CLASSES: &[Class] = &[
     class("noise", "residence, building, flat and country", noise),
     class(
         "glued postcode",
-        "no blank between postal code and town",
+        "no space between postal code and town",
         |one, _| {
             let street = join([&one.house_number(), &one.street]);
             vec![format!("{street}, {}{}", one.postal_code, one.commune)]
         },
     ),
-    class("glued words", "a blank of the street missing", glued_words),
+    class("glued words", "a space of the street missing", glued_words),
     class("former commune", "former commune for the town", |one, _| {
         let former = former_commune(one);
         let query = former.map(|city| join([&one.house_number(), &one.street, city]));
@@ -182,33 +182,13 @@ pub const CLASSES: &[Class] = &[
     },
 ];
 
+#[rustfmt::skip]
 const ABBREVIATIONS: &[(&str, &str)] = &[
-    ("rue", "r"),
-    ("avenue", "av"),
-    ("boulevard", "bd"),
-    ("route", "rte"),
-    ("chemin", "ch"),
-    ("place", "pl"),
-    ("impasse", "imp"),
-    ("allee", "all"),
-    ("residence", "res"),
-    ("lotissement", "lot"),
-    ("square", "sq"),
-    ("quartier", "qua"),
-    ("passage", "pass"),
-    ("hameau", "ham"),
-    ("faubourg", "fbg"),
-    ("saint", "st"),
-    ("sainte", "ste"),
-    ("general", "gal"),
-    ("marechal", "mal"),
-    ("docteur", "dr"),
-    ("professeur", "prof"),
-    ("president", "pdt"),
-    ("commandant", "cdt"),
-    ("colonel", "col"),
-    ("capitaine", "cpt"),
-    ("lieutenant", "lt"),
+    ("rue", "r"), ("avenue", "av"), ("boulevard", "bd"), ("route", "rte"), ("chemin", "ch"), ("place", "pl"),
+    ("impasse", "imp"), ("allee", "all"), ("residence", "res"), ("lotissement", "lot"), ("square", "sq"),
+    ("quartier", "qua"), ("passage", "pass"), ("hameau", "ham"), ("faubourg", "fbg"), ("saint", "st"),
+    ("sainte", "ste"), ("general", "gal"), ("marechal", "mal"), ("docteur", "dr"), ("professeur", "prof"),
+    ("president", "pdt"), ("commandant", "cdt"), ("colonel", "col"), ("capitaine", "cpt"), ("lieutenant", "lt"),
     ("monseigneur", "mgr"),
 ];
 

@@ -1,4 +1,4 @@
-//! Tests with Parquet files that announce, or become, more than their size.
+//! Tests with Parquet files whose announced or decompressed size is far larger than the file.
 
 use std::sync::Arc;
 

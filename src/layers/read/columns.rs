@@ -17,24 +17,13 @@ const GEOMETRY: [&str; 12] = [
     "geo shape", "geojson", "geometrie", "shape",
 ];
 /// Names of pairs of columns, in lower case: longitudes or eastings, then latitudes or northings.
+#[rustfmt::skip]
 const COORDINATES: [(&str, &str); 17] = [
-    ("longitude", "latitude"),
-    ("lon", "lat"),
-    ("lng", "lat"),
-    ("long", "lat"),
-    ("stop_lon", "stop_lat"),
-    ("longitude_wgs84", "latitude_wgs84"),
-    ("lon_wgs84", "lat_wgs84"),
-    ("x_wgs84", "y_wgs84"),
-    ("geo_point_2d.lon", "geo_point_2d.lat"),
-    ("coordonnee_x", "coordonnee_y"),
-    ("coordx_origine", "coordy_origine"),
-    ("coord_x", "coord_y"),
-    ("x_l93", "y_l93"),
-    ("lambert_x", "lambert_y"),
-    ("x_lambert93", "y_lambert93"),
-    ("coordxet", "coordyet"),
-    ("x", "y"),
+    ("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"), ("long", "lat"), ("stop_lon", "stop_lat"),
+    ("longitude_wgs84", "latitude_wgs84"), ("lon_wgs84", "lat_wgs84"), ("x_wgs84", "y_wgs84"),
+    ("geo_point_2d.lon", "geo_point_2d.lat"), ("coordonnee_x", "coordonnee_y"), ("coordx_origine", "coordy_origine"),
+    ("coord_x", "coord_y"), ("x_l93", "y_l93"), ("lambert_x", "lambert_y"), ("x_lambert93", "y_lambert93"),
+    ("coordxet", "coordyet"), ("x", "y"),
 ];
 /// Names of columns with a latitude and a longitude in one cell, in lower case.
 const POSITION: [&str; 7] = [

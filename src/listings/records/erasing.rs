@@ -66,6 +66,14 @@ struct ReadAdvert {
 }
 
 impl Listings {
+    /// Returns the number of the last advert; 0 without any.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn last_advert_number(&self) -> Result<i64> {
+        Ok(self.store.read(rows::last_advert)?)
+    }
+
     /// Searches the next adverts after a number; `None` if there are no more. Blocks.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Computes the level of rents at a place from four steps: the country, the department, the commune and the nearest
-//! adverts. Each is pulled towards the one above it; the more adverts it has, the less. With a map of rents, all levels
-//! are deviations from the map.
+//! adverts. Each level is pulled towards the one above it, and less so if it has more adverts. With a map of rents, all
+//! levels are deviations from the map.
 //!
 //! The strength of the pull is chosen so that the levels of homes are predicted best from the other homes. The nearest
 //! adverts come from an R-tree; finding them for every home is most of the cost of a fit.

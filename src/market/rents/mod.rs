@@ -1,9 +1,9 @@
 //! Estimates the rent of a home from adverts of homes to rent and the official map of rents, with an interval and the
 //! gross yield.
 //!
-//! One function, [`Rents::estimate`], answers HTTP, the tools of agents and the command line. The model is fitted in
-//! memory on the first request, and again when properties or the map have changed. Adverts change all the time, so
-//! fitting is limited to about a twentieth of the time. `docs/rents.md` describes the method.
+//! HTTP, the tools of agents and the command line all call one function, [`Rents::estimate`]. The model is fitted in
+//! memory on the first request, and again when properties or the map have changed. Adverts change continuously, so at
+//! most about a twentieth of the time is spent on fitting. `docs/rents.md` describes the method.
 
 pub mod adverts;
 pub mod answer;
@@ -42,7 +42,7 @@ use toise_geo::places::Place;
 use toise_store::{self as store, Store};
 
 /// A model is used for at least this many times the duration of its fit before it is fitted again.
-const PAUSE_OF_FIT: u32 = 20;
+const FIT_PAUSE_FACTOR: u32 = 20;
 /// The path of the position in messages.
 const POSITION_PATH: &str = "location.locationCoordinate.location";
 
@@ -133,7 +133,7 @@ impl Rents {
     /// home is estimated if there is a model. If the rent model must be fitted first, this takes as long as the fit.
     ///
     /// # Errors
-    /// The home is outside France, too little is known of its place, or the data cannot be read.
+    /// The home is outside France, too little is known about its place, or the data cannot be read.
     pub fn estimate(
         &self,
         located: &LocatedHome,
@@ -180,7 +180,8 @@ impl Rents {
         let inputs = self.inputs()?;
         let is_fresh = |fitted: &Fitted| fitted.inputs == inputs;
         let rests = |fitted: &Fitted| {
-            fitted.inputs.maps == inputs.maps && fitted.at.elapsed() < PAUSE_OF_FIT * fitted.took
+            fitted.inputs.maps == inputs.maps
+                && fitted.at.elapsed() < FIT_PAUSE_FACTOR * fitted.took
         };
         let known = inner.fitted.load_full();
         if let Some(known) = known

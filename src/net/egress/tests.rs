@@ -112,7 +112,7 @@ const REFUSED: [&str; 96] = [
 ];
 
 /// URLs of public hosts.
-const TAKEN: [&str; 12] = [
+const ACCEPTED: [&str; 12] = [
     "https://hooks.example.com/",
     "https://hooks.example.com:8443/path?token=1#part",
     "https://HOOKS.example.com./",
@@ -146,7 +146,7 @@ async fn no_form_of_a_non_public_address_is_accepted() {
         let checked = gate.check(form).await;
         assert!(checked.is_err(), "{form} was accepted as {checked:?}");
     }
-    for form in TAKEN {
+    for form in ACCEPTED {
         let checked = gate.check(form).await;
         assert!(checked.is_ok(), "{form}: {checked:?}");
     }

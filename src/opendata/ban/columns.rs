@@ -139,7 +139,7 @@ impl BanColumns {
         self.positions[field as usize]
     }
 
-    /// Returns the cell of a field without blanks around it; empty if the file has no such column.
+    /// Returns the cell of a field without spaces around it; empty if the file has no such column.
     pub fn cell<'b>(&self, block: &'b Block, row: usize, field: BanField) -> &'b str {
         self.position(field)
             .map_or("", |at| block.cell(row, at).trim())

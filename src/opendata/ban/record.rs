@@ -1,13 +1,13 @@
 //! Converts rows of addresses to batches of the table `ban`.
 //!
-//! Values stay as published; codes get back the leading zeros that a spreadsheet removed, and suffixes are lower case.
-//! A position comes from longitude and latitude, else from the projected columns. A row without an identifier, name,
-//! commune or position is rejected and counted. So is a row whose house number cannot be read, because without the
-//! number it would become a street. In local bases, the number 99999 marks a named place. Local bases have no postal
-//! codes; an address without one gets the postal code of its commune if there is only one. Local bases may have several
-//! rows for one address, one per position; the position of the entrance is used. Their keys (`cle_interop`) begin with
-//! the code of the commune, which version 1.1 writes nowhere else. Version 1.5 may have only the identifiers of the
-//! national base (`id_ban_adresse`, and `id_ban_toponyme` for a named place).
+//! Values stay as published; the leading zeros that a spreadsheet removed from codes are restored, and suffixes are
+//! lower case. A position comes from longitude and latitude, otherwise from the projected columns. A row without an
+//! identifier, name, commune or position is rejected and counted. So is a row whose house number cannot be read,
+//! because without the number it would become a street. In local bases, the number 99999 marks a named place. Local
+//! bases have no postal codes; an address without one gets the postal code of its commune if there is only one. Local
+//! bases may have several rows for one address, one per position; the position of the entrance is used. Their keys
+//! (`cle_interop`) begin with the code of the commune, which version 1.1 writes nowhere else. Version 1.5 may have only
+//! the identifiers of the national base (`id_ban_adresse`, and `id_ban_toponyme` for a named place).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanBuilder, Date32Builder, Float64Builder, Int32Builder,
-    Int64Builder, RecordBatch, StringBuilder,
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder, Date32Builder, Float64Builder,
+    Int32Array, Int64Array, Int64Builder, RecordBatch, StringArray, StringBuilder,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Field, Float64Type, Int32Type, Int64Type, Schema, SchemaRef,
@@ -17,10 +17,11 @@ use serde_json::{Map, Value};
 
 use super::plan::PortfolioPlan;
 use super::{BulkReport, MatchRun};
+use crate::conversion::{numbers, texts};
 use crate::matching::Ranking;
 use crate::portfolio::{
-    ADDRESS_FAULT, AddressAnswerBuilder, BlockAddresses, Error, InputRows, RowFault, STATUS,
-    STATUS_OK,
+    ADDRESS_FAULT, BlockAddresses, Error, InputRows, RowFault, STATUS, STATUS_OK, address_columns,
+    address_fields,
 };
 use crate::request::address::clause;
 use crate::source::cell;
@@ -55,6 +56,8 @@ const DVF_COLUMNS: [&str; 8] = [
 ];
 /// Output column with the row number, if the portfolio has no key.
 const ROW_NUMBER: &str = "row";
+/// Reason for which rows are reported that select no records, in a portfolio with columns that do.
+const NO_CONDITION: &str = "no cell selects records, so all records are candidates";
 
 /// One output column taken from the record.
 #[derive(Clone, Debug)]
@@ -118,7 +121,7 @@ impl AnswerLayout {
         );
         answer.push(Field::new("error", DataType::Utf8, true));
         if plan.has_addresses() {
-            answer.extend(AddressAnswerBuilder::fields());
+            answer.extend(address_fields());
         }
         answer.push(Field::new(STATUS, DataType::Utf8, false));
         let mut fields: Vec<Field> = keys
@@ -255,88 +258,62 @@ impl AnswerColumnBuilder {
     }
 }
 
-/// The output columns under construction.
-struct MatchTableBuilder<'r> {
-    run: &'r MatchRun,
-    keys: Vec<StringBuilder>,
-    row_numbers: Int64Builder,
-    ranks: Int32Builder,
-    scores: Float64Builder,
-    confidences: StringBuilder,
-    ambiguous: BooleanBuilder,
-    totals: Int64Builder,
-    ids: StringBuilder,
-    chosen: Vec<AnswerColumnBuilder>,
-    errors: StringBuilder,
-    addresses: AddressAnswerBuilder,
-    statuses: StringBuilder,
+/// A candidate of a portfolio row.
+struct AnswerCandidate {
+    /// Rank from 1.
+    rank: i32,
+    score: f64,
+    confidence: &'static str,
+    id: String,
 }
 
-impl<'r> MatchTableBuilder<'r> {
+/// One output row.
+struct AnswerRow {
+    /// Index of the portfolio row in the block.
+    row: usize,
+    /// `None` for a portfolio row without candidates.
+    candidate: Option<AnswerCandidate>,
+    /// Number of candidates, and whether the best two are too close to decide; `None` with an error.
+    found: Option<(i64, bool)>,
+    fault: Option<RowFault>,
+}
+
+/// The output under construction.
+struct MatchTable<'r> {
+    run: &'r MatchRun,
+    rows: Vec<AnswerRow>,
+    /// The address by which each portfolio row was located.
+    addresses: Vec<Option<Resolved>>,
+    chosen: Vec<AnswerColumnBuilder>,
+}
+
+impl<'r> MatchTable<'r> {
     fn new(run: &'r MatchRun) -> Self {
-        let layout = &run.layout;
+        let chosen = run.layout.chosen.iter();
         Self {
             run,
-            keys: (0..layout.keys).map(|_| StringBuilder::new()).collect(),
-            row_numbers: Int64Builder::new(),
-            ranks: Int32Builder::new(),
-            scores: Float64Builder::new(),
-            confidences: StringBuilder::new(),
-            ambiguous: BooleanBuilder::new(),
-            totals: Int64Builder::new(),
-            ids: StringBuilder::new(),
-            chosen: layout
-                .chosen
-                .iter()
+            rows: Vec::new(),
+            addresses: Vec::new(),
+            chosen: chosen
                 .map(|column| AnswerColumnBuilder::new(column.kind))
                 .collect(),
-            errors: StringBuilder::new(),
-            addresses: AddressAnswerBuilder::default(),
-            statuses: StringBuilder::new(),
-        }
-    }
-
-    /// Starts an output row for a portfolio row, which may have been located by its address.
-    fn start(&mut self, rows: &InputRows, row: usize, address: Option<&Resolved>) {
-        self.addresses.push(address);
-        if self.keys.is_empty() {
-            self.row_numbers
-                .append_value((rows.first_row + row as u64) as i64);
-        }
-        for (key, value) in self
-            .keys
-            .iter_mut()
-            .zip(self.run.plan.columns.key(&rows.block, row))
-        {
-            key.append_option((!value.is_empty()).then_some(value));
         }
     }
 
     /// Adds a portfolio row without candidates: with an error, or with a `total` of 0.
-    fn empty(&mut self, total: Option<u64>, fault: Option<&RowFault>) {
-        self.ranks.append_null();
-        self.scores.append_null();
-        self.confidences.append_null();
-        self.ambiguous.append_option(total.map(|_| false));
-        self.totals.append_option(total.map(|total| total as i64));
-        self.ids.append_null();
+    fn empty(&mut self, row: usize, fault: Option<RowFault>) {
         self.chosen
             .iter_mut()
             .for_each(AnswerColumnBuilder::missing);
-        self.errors
-            .append_option(fault.map(|fault| fault.to_string()));
-        self.statuses
-            .append_value(fault.map_or(STATUS_OK, RowFault::status));
+        self.rows.push(AnswerRow {
+            row,
+            candidate: None,
+            found: fault.is_none().then_some((0, false)),
+            fault,
+        });
     }
 
-    fn candidates(
-        &mut self,
-        rows: &InputRows,
-        row: usize,
-        address: Option<&Resolved>,
-        ranking: &Ranking,
-        size: usize,
-    ) -> Result<(), Error> {
+    fn candidates(&mut self, row: usize, ranking: &Ranking, size: usize) -> Result<(), Error> {
         let shown = &ranking.best[..size.min(ranking.best.len())];
         let run = self.run;
         let records = if run.layout.needs_record {
@@ -348,16 +325,17 @@ impl<'r> MatchTableBuilder<'r> {
             Vec::new()
         };
         for (rank, ranked) in shown.iter().enumerate() {
-            self.start(rows, row, address);
-            self.ranks.append_value(rank as i32 + 1);
-            self.scores.append_value(ranked.score);
-            self.confidences
-                .append_value(ranking.confidence(rank).as_str());
-            self.ambiguous.append_value(ranking.ambiguous());
-            self.totals.append_value(ranking.total as i64);
-            self.ids.append_value(&ranked.id);
-            self.errors.append_null();
-            self.statuses.append_value(STATUS_OK);
+            self.rows.push(AnswerRow {
+                row,
+                candidate: Some(AnswerCandidate {
+                    rank: rank as i32 + 1,
+                    score: ranked.score,
+                    confidence: ranking.confidence(rank).as_str(),
+                    id: ranked.id.clone(),
+                }),
+                found: Some((ranking.total as i64, ranking.ambiguous())),
+                fault: None,
+            });
             let object: Map<String, Value> = match records.get(rank) {
                 Some(record) => serde_json::from_slice(record).unwrap_or_default(),
                 None => Map::new(),
@@ -386,30 +364,56 @@ impl<'r> MatchTableBuilder<'r> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<RecordBatch, Error> {
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.run.layout.schema.fields().len());
-        if self.keys.is_empty() {
-            columns.push(Arc::new(self.row_numbers.finish()));
+    /// Makes the output columns of the rows of a block.
+    fn finish(self, rows: &InputRows) -> Result<RecordBatch, Error> {
+        let Self {
+            run,
+            rows: answers,
+            addresses,
+            chosen,
+        } = self;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(run.layout.schema.fields().len());
+        if run.layout.keys == 0 {
+            let number = |answer: &AnswerRow| (rows.first_row + answer.row as u64) as i64;
+            let numbered = answers.iter().map(number);
+            columns.push(Arc::new(Int64Array::from_iter_values(numbered)));
         }
-        for mut key in self.keys {
-            columns.push(Arc::new(key.finish()));
+        for place in 0..run.layout.keys {
+            let key = |answer: &AnswerRow| {
+                let mut keys = run.plan.columns.key(&rows.block, answer.row);
+                keys.nth(place).filter(|key| !key.is_empty())
+            };
+            columns.push(Arc::new(answers.iter().map(key).collect::<StringArray>()));
         }
-        columns.push(Arc::new(self.ranks.finish()));
-        columns.push(Arc::new(self.scores.finish()));
-        columns.push(Arc::new(self.confidences.finish()));
-        columns.push(Arc::new(self.ambiguous.finish()));
-        columns.push(Arc::new(self.totals.finish()));
-        columns.push(Arc::new(self.ids.finish()));
-        columns.extend(self.chosen.into_iter().map(AnswerColumnBuilder::finish));
-        columns.push(Arc::new(self.errors.finish()));
-        if self.run.layout.has_addresses {
-            columns.extend(self.addresses.finish());
+        let candidates = || answers.iter().map(|answer| answer.candidate.as_ref());
+        let ranks = candidates().map(|candidate| candidate.map(|candidate| candidate.rank));
+        let found = || answers.iter().map(|answer| answer.found);
+        let ambiguous = found().map(|found| found.map(|(_, is_ambiguous)| is_ambiguous));
+        let totals = found().map(|found| found.map(|(total, _)| total));
+        columns.push(Arc::new(ranks.collect::<Int32Array>()));
+        columns.push(numbers(&answers, |answer| {
+            Some(answer.candidate.as_ref()?.score)
+        }));
+        columns.push(texts(&answers, |answer| {
+            Some(answer.candidate.as_ref()?.confidence)
+        }));
+        columns.push(Arc::new(ambiguous.collect::<BooleanArray>()));
+        columns.push(Arc::new(totals.collect::<Int64Array>()));
+        columns.push(texts(&answers, |answer| {
+            Some(answer.candidate.as_ref()?.id.as_str())
+        }));
+        columns.extend(chosen.into_iter().map(AnswerColumnBuilder::finish));
+        let faults = || answers.iter().map(|answer| answer.fault.as_ref());
+        let errors = faults().map(|fault| fault.map(ToString::to_string));
+        columns.push(Arc::new(errors.collect::<StringArray>()));
+        if run.layout.has_addresses {
+            let of_rows = answers.iter().map(|answer| addresses[answer.row].as_ref());
+            columns.extend(address_columns(of_rows));
         }
-        columns.push(Arc::new(self.statuses.finish()));
-        Ok(RecordBatch::try_new(
-            Arc::clone(&self.run.layout.schema),
-            columns,
-        )?)
+        let statuses = faults().map(|fault| fault.map_or(STATUS_OK, RowFault::status));
+        columns.push(Arc::new(StringArray::from_iter_values(statuses)));
+        let schema = Arc::clone(&run.layout.schema);
+        Ok(RecordBatch::try_new(schema, columns)?)
     }
 }
 
@@ -451,7 +455,7 @@ fn request<'b>(
 
 /// Matches the rows of a block. CPU-bound.
 pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, BulkReport), Error> {
-    let mut table = MatchTableBuilder::new(run);
+    let mut table = MatchTable::new(run);
     let mut counts = BulkReport::default();
     let given = run.plan.addresses(&rows.block);
     let mut addresses = run.geocoder.as_deref().map(RepeatedAddresses::new);
@@ -477,22 +481,26 @@ pub(super) fn answer(run: &MatchRun, rows: &InputRows) -> Result<(RecordBatch, B
                     };
                     counts.left_out.add(&reason, line, &column, &cell);
                 }
-                table.start(rows, row, best.as_ref());
-                table.empty(None, Some(&fault));
+                table.addresses.push(best);
+                table.empty(row, Some(fault));
                 continue;
             }
         };
+        if request.filter.is_empty() && run.plan.has_conditions() {
+            let line = rows.block.line(row);
+            counts.left_out.add(NO_CONDITION, line, "", "");
+        }
         counts.count_located(address.as_ref());
         let ranking = run.open_data.rank(run.plan.dataset, &run.view, &request)?;
+        table.addresses.push(address);
         if ranking.best.is_empty() {
             counts.without_candidates += 1;
-            table.start(rows, row, address.as_ref());
-            table.empty(Some(0), None);
+            table.empty(row, None);
             continue;
         }
         counts.matched += 1;
         counts.confidence.count(ranking.confidence(0));
-        table.candidates(rows, row, address.as_ref(), &ranking, request.size)?;
+        table.candidates(row, &ranking, request.size)?;
     }
-    Ok((table.finish()?, counts))
+    Ok((table.finish(rows)?, counts))
 }

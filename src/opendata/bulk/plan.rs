@@ -32,8 +32,8 @@ use toise_input::words;
 const POSITION: [&str; 2] = ["lat", "lon"];
 /// The column of the distance from a position within which candidates lie.
 pub(super) const DISTANCE: &str = "distance";
-/// The distance for a row that has a position and no distance: more than geocoders differ for one house, and less than
-/// a block of houses.
+/// The distance for a row that has a position and no distance. It is larger than the differences between geocoders for
+/// one house, and smaller than a block of houses.
 pub(super) const DEFAULT_DISTANCE: &str = "100m";
 
 /// How to parse a cell.
@@ -213,6 +213,12 @@ impl PortfolioPlan {
         self.addresses.is_some()
     }
 
+    /// Returns whether the portfolio has columns that select records.
+    pub(super) fn has_conditions(&self) -> bool {
+        let mut slots = self.fields.iter().map(|(_, field)| field.slot);
+        slots.any(|slot| !matches!(slot, BodySlot::Target(_) | BodySlot::Size))
+    }
+
     /// Prepares the addresses of a block; `None` if rows give none.
     pub(super) fn addresses<'b>(&self, block: &'b Block) -> Option<BlockAddresses<'b>> {
         Some(self.addresses?.of_block(block))
@@ -246,7 +252,8 @@ impl PortfolioPlan {
         })
     }
 
-    /// Returns the names of the columns that a fault is about, and their cells; empty if it is about none.
+    /// Returns the names of the columns that a fault is about, and their cells; empty if the fault is not about a
+    /// column.
     pub(super) fn at_fault(&self, block: &Block, row: usize, fault: &RowFault) -> (String, String) {
         let reason = fault.to_string();
         let is_about = |field: &BodyField| match (fault, field.slot) {
@@ -283,7 +290,7 @@ impl PortfolioPlan {
         let mut targets = Map::new();
         let mut size = self.size.map(Value::from);
         for (column, field) in &self.fields {
-            let cell = spelled(block.cell(row, *column).trim(), field.allowed);
+            let cell = allowed_value(block.cell(row, *column).trim(), field.allowed);
             if cell.is_empty() {
                 continue;
             }
@@ -326,10 +333,10 @@ impl PortfolioPlan {
     }
 }
 
-/// Returns the allowed value that a cell means: the same one in any case and with or without accents, else the one of
-/// the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A cell that means none
-/// stays as it is.
-fn spelled<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
+/// Returns the allowed value that a cell means: the value itself in any case and with or without accents, or otherwise
+/// the value of the same class, such as `Appartement` for `Appt` or `T2`. Empty for a diagnostic without a class. A
+/// cell that means no allowed value is returned unchanged.
+fn allowed_value<'c>(cell: &'c str, allowed: &[&'static str]) -> &'c str {
     let of_class = || {
         let class = words::asset_class(cell)?;
         let mut allowed = allowed.iter().copied();
@@ -470,17 +477,25 @@ mod tests {
     #[test]
     fn classes_are_read_in_every_usual_spelling() {
         for cell in ["Appartement", "appartement", "APPT", "Apt.", "T2", "studio"] {
-            assert_eq!(spelled(cell, &PROPERTY_TYPES), "Appartement", "{cell}");
-            assert_eq!(spelled(cell, &BUILDING_TYPES), "appartement", "{cell}");
+            assert_eq!(
+                allowed_value(cell, &PROPERTY_TYPES),
+                "Appartement",
+                "{cell}"
+            );
+            assert_eq!(
+                allowed_value(cell, &BUILDING_TYPES),
+                "appartement",
+                "{cell}"
+            );
         }
-        assert_eq!(spelled("Villa", &PROPERTY_TYPES), "Maison");
-        assert_eq!(spelled("dependance", &PROPERTY_TYPES), "Dépendance");
-        assert_eq!(spelled("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
-        assert_eq!(spelled("Yourte", &PROPERTY_TYPES), "Yourte");
-        assert_eq!(spelled("T2", &[]), "T2");
-        assert_eq!(spelled("d (180)", &CLASSES), "D");
-        assert_eq!(spelled("Vierge", &CLASSES), "");
-        assert_eq!(spelled("H", &CLASSES), "");
-        assert_eq!(spelled("HH", &CLASSES), "HH");
+        assert_eq!(allowed_value("Villa", &PROPERTY_TYPES), "Maison");
+        assert_eq!(allowed_value("dependance", &PROPERTY_TYPES), "Dépendance");
+        assert_eq!(allowed_value("terrain à bâtir", &PROPERTY_TYPES), "Terrain");
+        assert_eq!(allowed_value("Yourte", &PROPERTY_TYPES), "Yourte");
+        assert_eq!(allowed_value("T2", &[]), "T2");
+        assert_eq!(allowed_value("d (180)", &CLASSES), "D");
+        assert_eq!(allowed_value("Vierge", &CLASSES), "");
+        assert_eq!(allowed_value("H", &CLASSES), "");
+        assert_eq!(allowed_value("HH", &CLASSES), "HH");
     }
 }

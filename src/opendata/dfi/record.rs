@@ -120,7 +120,7 @@ fn date(text: &str) -> Option<i32> {
     day(&date.to_string())
 }
 
-/// Returns the identifier of a parcel from its section and number, such as `A0297`. Blanks may stand for zeros.
+/// Returns the identifier of a parcel from its section and number, such as `A0297`. Spaces may stand for zeros.
 fn parcel(commune: &str, prefix: &str, text: &str) -> Option<String> {
     let (section, number) = text.split_at_checked(text.len().checked_sub(NUMBER_CHARS)?)?;
     let (section, number) = (section.trim(), number.trim());

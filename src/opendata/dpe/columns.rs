@@ -55,25 +55,15 @@ pub fn all() -> &'static [PublishedColumn] {
 }
 
 /// Units of numeric columns by prefix and suffix of their names; the first match applies.
+#[rustfmt::skip]
 const UNITS: [(&str, &str, &str); 19] = [
-    ("ubat_", "", "W/m2/K"),
-    ("conso_5_usages_par_m2", "", "kWh/m2/year"),
-    ("conso_", "_ep", "kWh of primary energy a year"),
-    ("conso_", "", "kWh of final energy a year"),
-    ("emission_ges_5_usages_par_m2", "", "kgCO2/m2/year"),
-    ("emission_ges_", "", "kgCO2/year"),
-    ("cout_", "", "EUR/year"),
-    ("deperditions_", "", "W/K"),
-    ("besoin_", "", "kWh/year"),
-    ("surface_", "", "m2"),
-    ("hauteur_", "", "m"),
-    ("volume_", "", "litres"),
-    ("facteur_", "", "share of the need, 0 to 1"),
-    ("production_", "", "kWh/year"),
-    ("electricite_", "", "kWh/year"),
-    ("coordonnee_", "", "m, Lambert-93 in metropolitan France"),
-    ("score_", "", "0 to 1"),
-    ("annee_", "", "year"),
+    ("ubat_", "", "W/m2/K"), ("conso_5_usages_par_m2", "", "kWh/m2/year"),
+    ("conso_", "_ep", "kWh of primary energy a year"), ("conso_", "", "kWh of final energy a year"),
+    ("emission_ges_5_usages_par_m2", "", "kgCO2/m2/year"), ("emission_ges_", "", "kgCO2/year"),
+    ("cout_", "", "EUR/year"), ("deperditions_", "", "W/K"), ("besoin_", "", "kWh/year"), ("surface_", "", "m2"),
+    ("hauteur_", "", "m"), ("volume_", "", "litres"), ("facteur_", "", "share of the need, 0 to 1"),
+    ("production_", "", "kWh/year"), ("electricite_", "", "kWh/year"),
+    ("coordonnee_", "", "m, Lambert-93 in metropolitan France"), ("score_", "", "0 to 1"), ("annee_", "", "year"),
     ("nombre_", "", "count"),
 ];
 

@@ -1,5 +1,5 @@
 //! The official lists of values for columns of diagnostics. A value that is not in its list is imported as published
-//! and counted in the import report; a letter that is no class is left out and counted.
+//! and counted in the import report; a letter that is not a class is left out and counted.
 
 use super::{BUILDING_TYPES, CLASSES, CLIMATE_ZONES, CONSTRUCTION_PERIODS, INSULATION_QUALITIES};
 use toise_geo::departments;

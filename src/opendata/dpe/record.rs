@@ -2,7 +2,7 @@
 //!
 //! Values are not completed or corrected. Empty values are omitted from the record. Text stays as published, even if it
 //! is not in its official list, which is reported. Only the notation is normalised, so that the same row gives the same
-//! record from CSV, Parquet and JSON: blanks around a value are removed, values of official lists get their official
+//! record from CSV, Parquet and JSON: spaces around a value are removed, values of official lists get their official
 //! spelling, numbers are written in the shortest way, a flag of older files becomes 1 or 0, days become `yyyy-mm-dd`, and
 //! codes get back the leading zeros that a spreadsheet removed.
 //!
@@ -109,7 +109,7 @@ struct DpeRow<'r> {
 }
 
 impl<'r> DpeRow<'r> {
-    /// Returns the value of the column at an index, without blanks around it; empty if there is none.
+    /// Returns the value of the column at an index, without spaces around it; empty if there is none.
     fn value(&self, index: usize) -> &'r str {
         let value = match (self.columns.positions[index], self.stored) {
             (Some(position), _) => {

@@ -47,7 +47,7 @@ const OPTIONAL_WORD: &str = "par";
 const NUMBER_SIGN: &str = "ndeg";
 
 /// Normalises a column name further than [`plain_name`]: versions of the register differ in plurals and genders, double
-/// letters, blanks around `n°` and the word `par`.
+/// letters, spaces around `n°` and the word `par`.
 fn loose_name(name: &str) -> String {
     let mut loose = String::new();
     let plain = plain_name(name);

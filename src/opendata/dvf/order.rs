@@ -17,10 +17,11 @@ use crate::source::cell::{day, decimal};
 
 /// Minimum number of values, lines or mutation numbers for their order to count.
 const SORTED_MIN: usize = 20;
-/// Values count as sorted if at most one move in this many goes the other way. In published files, half of them do.
+/// Values count as sorted if at most one step in this many goes in the opposite direction. In published files, half of
+/// the steps do.
 const AGAINST_SHARE: usize = 10;
-/// A file counts as sorted by day or section if at most one mutation in this many has another one than the one before.
-/// In published files, most have.
+/// A file counts as sorted by day or section if at most one mutation in this many differs in it from the mutation
+/// before. In published files, most mutations do.
 const CHANGES_SHARE: usize = 20;
 /// Leading characters of a parcel code that name its section.
 const SECTION_CHARS: usize = 10;

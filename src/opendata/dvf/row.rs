@@ -106,7 +106,7 @@ pub struct DvfRow<'a> {
 }
 
 impl DvfRow<'_> {
-    /// Returns the column and the value by which a report shows the row: the parcel, else the price.
+    /// Returns the column and the value by which a report shows the row: the parcel, otherwise the price.
     pub fn report_value(&self) -> (&'static str, String) {
         if !self.parcel.is_empty() {
             return ("id_parcelle", self.parcel.to_string());

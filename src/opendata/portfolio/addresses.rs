@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Builder, StringBuilder};
+use arrow::array::{ArrayRef, Float64Array, StringArray};
 use arrow::datatypes::{DataType, Field};
 
 use crate::source::Block;
@@ -124,8 +124,8 @@ fn postal_code(cell: &str, town: &str) -> String {
     }
 }
 
-/// Returns the INSEE code of today in a cell; empty if it has none that is known. Some files have their own numbers, or
-/// only number the communes of a department.
+/// Returns the current INSEE code for the code in a cell; empty if the code is not known. Some files have their own
+/// numbers, or only number the communes of a department.
 fn insee_code(cell: &str) -> String {
     let code = place_code(cell).to_ascii_uppercase();
     let place = Some(code.as_str()).filter(|code| code.len() == PLACE_CODE_CHARS);
@@ -133,7 +133,7 @@ fn insee_code(cell: &str) -> String {
     place.map_or_else(String::new, |place| place.code.to_owned())
 }
 
-/// Returns a cell without blanks around it; empty without a column.
+/// Returns a cell without spaces around it; empty without a column.
 fn cell(block: &Block, row: usize, column: Option<usize>) -> &str {
     column.map_or("", |column| block.cell(row, column).trim())
 }
@@ -211,46 +211,33 @@ pub fn warn_of_towns(file: &mut ReadFile, without_town: u64, located: u64) {
     ));
 }
 
-/// Builder of the output columns `address_label`, `address_score`, `address_confidence` and `address_precision`.
-#[derive(Default)]
-pub struct AddressAnswerBuilder {
-    labels: StringBuilder,
-    scores: Float64Builder,
-    confidences: StringBuilder,
-    precisions: StringBuilder,
+/// Returns the fields of [`address_columns`].
+pub fn address_fields() -> [Field; 4] {
+    [
+        Field::new("address_label", DataType::Utf8, true),
+        Field::new("address_score", DataType::Float64, true),
+        Field::new("address_confidence", DataType::Utf8, true),
+        Field::new("address_precision", DataType::Utf8, true),
+    ]
 }
 
-impl AddressAnswerBuilder {
-    /// Returns the fields of the columns.
-    pub fn fields() -> [Field; 4] {
-        [
-            Field::new("address_label", DataType::Utf8, true),
-            Field::new("address_score", DataType::Float64, true),
-            Field::new("address_confidence", DataType::Utf8, true),
-            Field::new("address_precision", DataType::Utf8, true),
-        ]
-    }
-
-    /// Adds a row: the result of geocoding its address, or nulls if no address was used.
-    pub fn push(&mut self, found: Option<&Resolved>) {
-        self.labels.append_option(found.map(|found| &found.label));
-        self.scores
-            .append_option(found.map(|found| found.probability));
-        self.confidences
-            .append_option(found.map(|found| found.confidence.as_str()));
-        self.precisions
-            .append_option(found.map(|found| found.precision.name()));
-    }
-
-    /// Returns the finished columns.
-    pub fn finish(&mut self) -> [ArrayRef; 4] {
-        [
-            Arc::new(self.labels.finish()),
-            Arc::new(self.scores.finish()),
-            Arc::new(self.confidences.finish()),
-            Arc::new(self.precisions.finish()),
-        ]
-    }
+/// Makes the output columns about addresses: the result of geocoding the address of each row, or nulls if no address was
+/// used.
+pub fn address_columns<'r>(
+    found: impl Iterator<Item = Option<&'r Resolved>> + Clone,
+) -> [ArrayRef; 4] {
+    let texts = |text: fn(&'r Resolved) -> &'r str| -> ArrayRef {
+        let texts = found.clone().map(|one| one.map(text));
+        Arc::new(texts.collect::<StringArray>())
+    };
+    let scores = found.clone().map(|one| one.map(|one| one.probability));
+    let scores: ArrayRef = Arc::new(scores.collect::<Float64Array>());
+    [
+        texts(|one| one.label.as_str()),
+        scores,
+        texts(|one| one.confidence.as_str()),
+        texts(|one| one.precision.name()),
+    ]
 }
 
 #[cfg(test)]

@@ -33,6 +33,21 @@ const KEY: &str = "key";
 /// Rank of the names of a reference among the names of an identifier.
 const REFERENCE_RANK: usize = 1_000;
 
+/// Names of columns in the official file of sales that are read as the characteristics of a sale which a match compares.
+const OFFICIAL_NAMES: [(&str, &str); 2] = [
+    ("valeur_fonciere", "price_eur"),
+    ("nombre_pieces_principales", "main_rooms"),
+];
+
+/// Returns the field that a column holds by its name in the official file of sales.
+fn official_field(column: &str) -> Option<&'static str> {
+    let name = plain_name(column);
+    let mut known = OFFICIAL_NAMES.iter();
+    known
+        .find(|(official, _)| *official == name)
+        .map(|(_, field)| *field)
+}
+
 /// Returns the meaning of a name that is one field of an advert, a part of an address or an identifier. A reference
 /// identifies a row too, unless a column has a name of an identifier.
 fn meant(name: &str) -> Option<ColumnMeaning> {
@@ -63,7 +78,10 @@ fn has_better(columns: &[String], column: &str) -> bool {
 /// Returns whether a column holds a field of a portfolio, by its name in any spelling or by the meaning of its name.
 pub(super) fn gives(portfolio: &Portfolio, column: &str, field: &String) -> bool {
     let is_inferred = || portfolio.inferable.contains(field) && mean_the_same(column, field);
-    column == field || plain_name(column) == plain_name(field) || is_inferred()
+    column == field
+        || plain_name(column) == plain_name(field)
+        || official_field(column) == Some(field.as_str())
+        || is_inferred()
 }
 
 /// Returns whether a column gives an inferable field that means the same as a field.
@@ -72,8 +90,8 @@ pub(super) fn gives_meaning(portfolio: &Portfolio, column: &str, field: &str) ->
     inferable.any(|other| mean_the_same(other, field) && gives(portfolio, column, other))
 }
 
-/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). Of several columns
-/// for one field, the one with the most usual name is taken.
+/// Assigns the columns that no field has as its name to the fields that mean the same ([`names`]). If several columns
+/// fit one field, the one with the most usual name is used.
 fn infer(
     (fields, inferable): (&[String], &[String]),
     columns: &[String],
@@ -105,6 +123,28 @@ fn infer(
         .collect();
     inferred.sort_unstable();
     inferred
+}
+
+/// Assigns columns with official names to the fields that no column has ([`official_field`]).
+fn official(
+    fields: &[String],
+    columns: &[String],
+    ignored: &[usize],
+    found: &[(usize, usize)],
+) -> Vec<(usize, usize)> {
+    let mut official: Vec<(usize, usize)> = Vec::new();
+    for index in ignored {
+        let wanted = official_field(&columns[*index]);
+        let field = wanted.and_then(|wanted| fields.iter().position(|field| field == wanted));
+        let Some(field) = field else {
+            continue;
+        };
+        let mut taken = found.iter().chain(&official);
+        if !taken.any(|(_, other)| *other == field) {
+            official.push((*index, field));
+        }
+    }
+    official
 }
 
 /// Returns the columns of parts of an address that are not to be read: those next to a whole address, and those without
@@ -162,8 +202,8 @@ fn check_renames(portfolio: &Portfolio, columns: &[String]) -> Result<(), Error>
 }
 
 impl PortfolioColumns {
-    /// Maps the columns of a portfolio by their names, otherwise by what their names mean. A key column is not a field
-    /// unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
+    /// Maps the columns of a portfolio by their names, otherwise by the meaning of their names. A key column is not a
+    /// field unless it is renamed to one: a portfolio's own `id` is not the `id` of a sale.
     ///
     /// # Errors
     /// A named column is missing, two columns give the same field, or no column gives a field.
@@ -222,7 +262,8 @@ impl PortfolioColumns {
             }
             found.push((index, field));
         }
-        let inferred = infer((fields, &portfolio.inferable), columns, &unnamed, &found);
+        let mut inferred = infer((fields, &portfolio.inferable), columns, &unnamed, &found);
+        inferred.extend(official(fields, columns, &unnamed, &found));
         unnamed.retain(|index| !inferred.iter().any(|(column, _)| column == index));
         found.extend(&inferred);
         let is_renamed = |column: usize| renamed.iter().any(|(ours, _)| *ours == Some(column));
@@ -361,6 +402,38 @@ mod tests {
         assert_eq!(found.fields, [(5, 1), (1, 3), (2, 4), (3, 5), (4, 2)]);
         assert_eq!(found.keys, ["ref"]);
         assert_eq!(found.ignored, ["Notes"]);
+    }
+
+    #[test]
+    fn official_names_of_sales_are_read_as_what_a_match_compares() {
+        let sales = |renames: Vec<(String, String)>| Portfolio {
+            renames,
+            inferable: Vec::new(),
+            ..portfolio(&["id", "lat", "main_rooms", "price_eur"])
+        };
+        let used = |columns: &[&str], renames| {
+            let columns: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+            let used = PortfolioColumns::new(&sales(renames), &columns)
+                .unwrap()
+                .used;
+            let used = used
+                .iter()
+                .map(|one| format!("{}={}", one.column, one.field));
+            used.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            used(
+                &["Valeur fonciere", "nombre_pieces_principales", "prix"],
+                Vec::new()
+            ),
+            "Valeur fonciere=price_eur nombre_pieces_principales=main_rooms"
+        );
+        assert_eq!(
+            used(&["valeur_fonciere", "price_eur"], Vec::new()),
+            "price_eur=price_eur"
+        );
+        let rename = vec![("valeur_fonciere".to_owned(), "lat".to_owned())];
+        assert_eq!(used(&["valeur_fonciere"], rename), "valeur_fonciere=lat");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::sample::{SAMPLE_ROWS, class_column, imported_sample, json_sample};
 use super::{Error, Portfolio, PortfolioColumns};
 use crate::source::{self, Block, BlockReader, ByteMeter, Header, SourceFormat};
 use toise_base::bounded::{Lines, RecordBound, check_columns};
-use toise_input::delimited::Splitter;
+use toise_input::delimited::{Splitter, misfit};
 use toise_input::quantity::TwoReadings;
 use toise_input::{Input, NumberColumns, SharedForm, SharedReading, TextConversion, json};
 
@@ -329,7 +329,8 @@ impl CsvRows<'_> {
         if record.len() != names.len() {
             let (cells, columns) = (record.len(), names.len());
             let reason = format!("the row has {cells} cells where the header has {columns}");
-            self.reading.leave_out(&reason, line, "", "");
+            let (column, cell) = misfit(names, record);
+            self.reading.leave_out(&reason, line, column, cell);
             fault = Some(format!("line {line}: {reason}"));
         }
         fault

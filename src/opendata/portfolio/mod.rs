@@ -24,8 +24,8 @@ use toise_base::progress::Progress;
 use toise_engine as engine;
 
 pub use addresses::{
-    ADDRESS_COLUMNS, ADDRESS_FAULT, ADDRESS_FIELDS, AddressAnswerBuilder, AddressColumns,
-    BlockAddresses, COMMUNE_CODE, INSEE_CODE, warn_of_streets, warn_of_towns,
+    ADDRESS_COLUMNS, ADDRESS_FAULT, ADDRESS_FIELDS, AddressColumns, BlockAddresses, COMMUNE_CODE,
+    INSEE_CODE, address_columns, address_fields, warn_of_streets, warn_of_towns,
 };
 pub use columns::PortfolioColumns;
 pub use input::{InputRows, OpenPortfolio};

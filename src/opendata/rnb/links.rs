@@ -12,11 +12,10 @@ use arrow::datatypes::{Float64Type, Int32Type};
 use serde::Serialize;
 
 use super::{ABSENT, ADDRESSES, GROUND, ID, PARCELS, STATUS, schema};
-use crate::{OpenData, column_index};
+use crate::OpenData;
 use toise_contract::filter::{Clause, ClauseTest};
 use toise_engine::Error;
 use toise_engine::decoded::DecodedColumn;
-use toise_engine::predicate::Predicate;
 
 /// Ground surface of a building whose outline is not known, square metres.
 const UNKNOWN_GROUND_M2: f64 = 1.0;
@@ -130,44 +129,24 @@ impl OpenData {
         clause: Clause,
         most: usize,
     ) -> Result<Vec<RegisteredBuilding>, Error> {
-        let schema = schema();
-        let view = self.engine().view(schema)?;
-        let predicate = Predicate::compile(schema, &vec![clause])?;
-        let mut columns = Vec::new();
-        for name in [ID, STATUS, "lat", "lon", GROUND, ADDRESSES, PARCELS] {
-            columns.push(column_index(schema, name)?);
-        }
-        let parts = self.engine().scan(
-            &view,
-            &predicate,
-            self.interrupt(),
-            Vec::new,
-            |found: &mut Vec<RegisteredBuilding>, visited| {
-                let mut decoded = Vec::with_capacity(columns.len());
-                for column in &columns {
-                    decoded.push(visited.column(*column)?);
-                }
-                let number = |at: usize, row| {
-                    let numbers = decoded[at].values.as_primitive::<Float64Type>();
-                    numbers.is_valid(row).then(|| numbers.value(row))
-                };
-                visited.selected.for_each(|row| {
-                    found.push(RegisteredBuilding {
-                        id_rnb: decoded[0].values.as_string::<i32>().value(row).to_owned(),
-                        status: category(&decoded[1], row),
-                        location: BuildingPosition {
-                            lat: number(2, row).unwrap_or_default(),
-                            lon: number(3, row).unwrap_or_default(),
-                        },
-                        ground_m2: number(4, row),
-                        address_ids: texts(&decoded[5], row),
-                        parcel_ids: texts(&decoded[6], row),
-                    });
-                });
-                Ok(())
-            },
-        )?;
-        let mut found: Vec<RegisteredBuilding> = parts.into_iter().flatten().collect();
+        let names = [ID, STATUS, "lat", "lon", GROUND, ADDRESSES, PARCELS];
+        let mut found = self.read_rows(schema(), clause, &names, |columns, row| {
+            let number = |at: usize| {
+                let numbers = columns[at].values.as_primitive::<Float64Type>();
+                numbers.is_valid(row).then(|| numbers.value(row))
+            };
+            Some(RegisteredBuilding {
+                id_rnb: columns[0].values.as_string::<i32>().value(row).to_owned(),
+                status: category(&columns[1], row),
+                location: BuildingPosition {
+                    lat: number(2).unwrap_or_default(),
+                    lon: number(3).unwrap_or_default(),
+                },
+                ground_m2: number(4),
+                address_ids: texts(&columns[5], row),
+                parcel_ids: texts(&columns[6], row),
+            })
+        })?;
         found.sort_by(|one, other| one.id_rnb.cmp(&other.id_rnb));
         found.truncate(most);
         Ok(found)
@@ -181,12 +160,13 @@ fn category(column: &DecodedColumn, row: usize) -> Option<String> {
     Some(texts.values().value(key).to_owned())
 }
 
-fn texts(column: &DecodedColumn, row: usize) -> Vec<String> {
+/// Returns the texts of a row in a column of texts or of lists of texts.
+pub(crate) fn texts(column: &DecodedColumn, row: usize) -> Vec<String> {
     let values = column.values.as_string::<i32>();
-    let Some(items) = &column.items else {
-        return Vec::new();
+    let range = match &column.items {
+        None => row..row + 1,
+        Some(items) => items.offsets[row] as usize..items.offsets[row + 1] as usize,
     };
-    let range = items.offsets[row] as usize..items.offsets[row + 1] as usize;
     range
         .filter(|at| values.is_valid(*at))
         .map(|at| values.value(at).to_owned())

@@ -1,15 +1,15 @@
 //! Attaches diagnostics to buildings by position, if neither their identifier of a building nor their address links
 //! them to the register.
 //!
-//! The register has an address of most buildings. What remains are diagnostics at house numbers that the register gives
-//! to no building, and diagnostics with a position but no address. Such a diagnostic belongs to the building in whose
-//! reach it is and that has the greatest likelihood: it is halved every [`HALVING_M`] from the building, and smaller the
-//! less the addresses agree. Outlines are not stored, so the building is taken to be a circle of its ground surface
-//! around its point. The score is the likelihood times the building's share of the likelihoods of all buildings within
-//! reach: it falls with the distance, and if other buildings are as near.
+//! The register has an address of most buildings. This module handles the rest: diagnostics at house numbers that the
+//! register gives to no building, and diagnostics with a position but no address. Such a diagnostic belongs to the most
+//! likely building within [`REACH_M`]. The likelihood is halved every [`HALVING_M`] from the building, and it is lower
+//! if the addresses agree less. Outlines are not stored, so a building is treated as a circle around its point with its
+//! ground surface. The score is the likelihood times the building's share of the likelihoods of all buildings within
+//! reach. It is lower for a distant building, and if other buildings are equally near.
 //!
-//! One building takes three scans with positions or identifiers in the filter, of which row groups elsewhere are left
-//! out by their statistics.
+//! A request for one building needs three scans that filter on positions or identifiers. The statistics of row groups
+//! let each scan skip those of other places.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::PI;
@@ -19,11 +19,10 @@ use arrow::datatypes::Float64Type;
 
 use super::ADDRESSES;
 use super::links::RegisteredBuilding;
+use crate::OpenData;
 use crate::dpe::{self, ADDRESS, BUILDING};
-use crate::{OpenData, column_index};
 use toise_contract::filter::{Clause, ClauseTest, POSITION};
 use toise_engine::Error;
-use toise_engine::predicate::Predicate;
 use toise_geo::distance::planar_distance_m;
 
 /// Maximum distance of a diagnostic from the circle of its building, metres.
@@ -62,7 +61,7 @@ impl UnnamedDiagnostic {
 }
 
 impl OpenData {
-    /// Returns the diagnostics that belong to a building by their position, with their scores, 0 to 1. None if the
+    /// Returns the diagnostics that belong to a building by their position, with their scores, 0 to 1. Empty if the
     /// building is gone. At most [`COMPARED_MAX`] diagnostics within reach are compared.
     ///
     /// # Errors
@@ -108,42 +107,21 @@ impl OpenData {
     /// Returns the diagnostics that satisfy a clause and name no building, in the order of their identifiers.
     fn unnamed_diagnostics(&self, clause: Clause) -> Result<Vec<UnnamedDiagnostic>, Error> {
         let schema = dpe::schema();
-        let view = self.engine().view(schema)?;
-        let predicate = Predicate::compile(schema, &vec![clause])?;
-        let mut columns = Vec::new();
-        for name in [schema.id, BUILDING, ADDRESS, "lat", "lon"] {
-            columns.push(column_index(schema, name)?);
-        }
-        let parts = self.engine().scan(
-            &view,
-            &predicate,
-            self.interrupt(),
-            Vec::new,
-            |found: &mut Vec<UnnamedDiagnostic>, visited| {
-                let mut decoded = Vec::with_capacity(columns.len());
-                for column in &columns {
-                    decoded.push(visited.column(*column)?);
-                }
-                let ids = decoded[0].values.as_string::<i32>();
-                let addresses = decoded[2].values.as_string::<i32>();
-                let lats = decoded[3].values.as_primitive::<Float64Type>();
-                let lons = decoded[4].values.as_primitive::<Float64Type>();
-                visited.selected.for_each(|row| {
-                    if decoded[1].values.is_valid(row) {
-                        return;
-                    }
-                    let address = addresses.is_valid(row).then(|| addresses.value(row));
-                    found.push(UnnamedDiagnostic {
-                        id: ids.value(row).to_owned(),
-                        address: address.filter(|id| !id.is_empty()).map(str::to_owned),
-                        lat: lats.value(row),
-                        lon: lons.value(row),
-                    });
-                });
-                Ok(())
-            },
-        )?;
-        let mut found: Vec<UnnamedDiagnostic> = parts.into_iter().flatten().collect();
+        let names = [schema.id, BUILDING, ADDRESS, "lat", "lon"];
+        let mut found = self.read_rows(schema, clause, &names, |columns, row| {
+            if columns[1].values.is_valid(row) {
+                return None;
+            }
+            let addresses = columns[2].values.as_string::<i32>();
+            let address = addresses.is_valid(row).then(|| addresses.value(row));
+            let degrees = |at: usize| columns[at].values.as_primitive::<Float64Type>().value(row);
+            Some(UnnamedDiagnostic {
+                id: columns[0].values.as_string::<i32>().value(row).to_owned(),
+                address: address.filter(|id| !id.is_empty()).map(str::to_owned),
+                lat: degrees(3),
+                lon: degrees(4),
+            })
+        })?;
         found.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(found)
     }
@@ -166,7 +144,7 @@ fn radius_m(building: &RegisteredBuilding) -> f64 {
 }
 
 /// Returns the score of a building for a diagnostic, two decimals; `None` if the diagnostic is out of reach or more
-/// likely of another building. Among equally likely buildings, the one with the first identifier wins.
+/// likely belongs to another building. Among equally likely buildings, the one with the first identifier wins.
 fn score(
     diagnostic: &UnnamedDiagnostic,
     building: &RegisteredBuilding,
@@ -189,7 +167,8 @@ fn score(
     Some((own * own / total * 100.0).round() / 100.0)
 }
 
-/// Returns how likely a diagnostic is of a building, compared with others; `None` if it is out of reach.
+/// Returns how likely it is, relative to other buildings, that a diagnostic belongs to a building; `None` if it is out
+/// of reach.
 fn likelihood(diagnostic: &UnnamedDiagnostic, building: &RegisteredBuilding) -> Option<f64> {
     let at = building.location;
     let to_point_m = planar_distance_m(at.lat, at.lon, diagnostic.lat, diagnostic.lon);
@@ -234,7 +213,7 @@ mod tests {
     /// Degrees of latitude in a metre.
     const METRE_DEG: f64 = 1.0 / 111_195.08;
 
-    /// A building of this radius, so many metres to the north.
+    /// A building of a radius, `north_m` metres to the north.
     fn building(id: &str, north_m: f64, radius_m: f64, addresses: &[&str]) -> RegisteredBuilding {
         RegisteredBuilding {
             id_rnb: id.to_owned(),

@@ -1,9 +1,9 @@
 //! Converts rows of the register of buildings to batches of the table `rnb`.
 //!
-//! A row needs an identifier and a position in France. Its commune comes from its parcels, else from its addresses,
-//! else from its position. A parcel counts if at least 5 % of the building stands on it: outlines and parcels come from
-//! different surveys, so a building often touches its neighbour's parcel. A list that cannot be read is omitted and
-//! reported; the building is kept.
+//! A row needs an identifier and a position in France. Its commune comes from its parcels, otherwise from its
+//! addresses, otherwise from its position. A parcel counts if at least 5 % of the building stands on it: outlines and
+//! parcels come from different surveys, so a building often touches its neighbour's parcel. A list that cannot be read
+//! is omitted and reported; the building is kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use super::cell::decimal;
 use toise_geo::reference_system::ReferenceSystem;
 use toise_input::missing::{self, MissingCounts};
 
-/// Column names as the source spells them, without byte order mark and surrounding blanks.
+/// Column names as the source spells them, without byte order mark and surrounding spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The names in order.

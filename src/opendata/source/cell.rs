@@ -205,7 +205,7 @@ pub fn code(cell: &str, width: usize) -> Cow<'_, str> {
 /// Characters of a postal code and of an INSEE code.
 pub const PLACE_CODE_CHARS: usize = 5;
 
-/// Restores a postal or INSEE code like [`code`], also without the country and the blanks of `F-48000` and `48 000`.
+/// Restores a postal or INSEE code like [`code`], also without the country and the spaces of `F-48000` and `48 000`.
 pub fn place_code(cell: &str) -> String {
     let national = cell.trim().trim_start_matches(['F', 'f', 'R', 'r']);
     let digits = national.trim_start_matches(['-', ' ']).chars();

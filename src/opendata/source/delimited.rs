@@ -10,7 +10,7 @@ use super::cell::plain_name;
 use super::{BlockReader, Error, SourceLocation};
 use toise_base::bounded::{RecordBound, RecordEnds, check_columns};
 use toise_input::SharedForm;
-use toise_input::delimited::{EvenText, Splitter};
+use toise_input::delimited::{EvenText, Splitter, misfit};
 
 /// Size of the buffer between decompression and splitting, bytes.
 const SPLIT_BUFFER_BYTES: usize = 256 << 10;
@@ -39,9 +39,10 @@ impl<R: Read> DelimitedReader<R> {
         let mut rows = Splitter::new(probe, None, form)
             .buffered(SPLIT_BUFFER_BYTES)
             .reader(source);
-        let names = rows
-            .headers()
-            .map_err(|error| explain_at(error, name, &Header::default(), (1, form)))?;
+        let names = rows.headers().map_err(|error| {
+            let none = csv::StringRecord::new();
+            explain_at(error, name, (&Header::default(), &none), (1, form))
+        })?;
         check_columns(names.len())
             .map_err(|reason| Error::malformed(SourceLocation::line(name, 1), reason))?;
         let names = names
@@ -81,7 +82,8 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
         while !block.is_full() {
             let more = self.rows.read_record(&mut self.record).map_err(|error| {
                 let line = self.form.line_of(Some(self.rows.position()));
-                explain_at(error, &self.name, &self.header, (line, &self.form))
+                let row = (&*self.header, &self.record);
+                explain_at(error, &self.name, row, (line, &self.form))
             })?;
             if !more {
                 break;
@@ -106,11 +108,11 @@ impl<R: Read> BlockReader for DelimitedReader<R> {
     }
 }
 
-/// Explains an error at a line, or at the position that it has in a file of this form.
+/// Explains an error in a row at a line, or at the position that it has in a file of this form.
 fn explain_at(
     error: csv::Error,
     name: &str,
-    header: &Header,
+    (header, row): (&Header, &csv::StringRecord),
     (line, form): (u64, &SharedForm),
 ) -> Error {
     let line_of = |pos: Option<csv::Position>| pos.map_or(line, |pos| form.line_of(Some(&pos)));
@@ -123,16 +125,18 @@ fn explain_at(
             len,
         } => {
             let place = SourceLocation::line(name, line_of(pos));
-            let place = match header.names.get(len as usize) {
-                Some(first_missing) => place.column(first_missing.clone()),
-                None => place,
-            };
-            Error::malformed(
-                place,
-                format!(
-                    "the row has {len} cells where the header has {expected_len}: cut off, or damaged"
+            let widths = format!("the row has {len} cells where the header has {expected_len}");
+            match misfit(&header.names, row) {
+                ("", "") => Error::malformed(place, format!("{widths}: damaged")),
+                ("", cell) => Error::malformed(
+                    place,
+                    format!("{widths}, and the first cell beyond them is {cell:?}: damaged"),
                 ),
-            )
+                (column, _) => Error::malformed(
+                    place.column(column),
+                    format!("{widths}: cut off, or damaged"),
+                ),
+            }
         }
         csv::ErrorKind::Utf8 { pos, err } => {
             let place = SourceLocation::line(name, line_of(pos));

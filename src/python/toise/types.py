@@ -1120,14 +1120,14 @@ class PlaceHistoryEventsItem(TypedDict):
     or the building (on the parcel), or an address or the position of a diagnostic links it.
     """
     score: NotRequired[float]
-    """For a diagnostic that names no building: how likely it is of this one."""
+    """For a diagnostic that names no building: how likely it belongs to this one."""
     record: DvfRecord | DpeRecord | LiteProperty | LitePropertyAdvert
     """The record, as a search returns it; properties and adverts in short form."""
 
 
 class AccountRequest(TypedDict):
     name: str
-    """Unique among the accounts; must be 1 to 100 characters, without control characters, blanks at the ends or the
+    """Unique among the accounts; must be 1 to 100 characters, without control characters, spaces at the ends or the
     form of a UUID.
     """
 
@@ -1192,7 +1192,7 @@ class KeyRequest(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or spaces at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
@@ -1238,7 +1238,7 @@ class KeyChange(TypedDict):
     the service.
     """
     name: NotRequired[str]
-    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or blanks at the ends, and
+    """Name that distinguishes keys; must be 1 to 100 characters, without control characters or spaces at the ends, and
     not "demo", which demos use.
     """
     expires_at: NotRequired[str]
@@ -2448,7 +2448,7 @@ class ReportedHome(TypedDict):
     """The home of a report."""
 
     address: NotRequired[str]
-    """Its address in the national address base; that nearest to the position if a position was given."""
+    """Its address in the national address base; the nearest one if a position was given."""
     addressId: NotRequired[str]
     """Identifier of that address."""
     precision: str
@@ -2534,7 +2534,7 @@ class ReportedSale(TypedDict):
     isSoldTogether: bool
     """Whether the price covers several assets."""
     distanceM: NotRequired[float]
-    """Distance from the home, metres; of comparables only."""
+    """Distance from the home, metres; for comparables only."""
     location: NotRequired[SalePosition]
     """Position."""
 
@@ -5605,7 +5605,7 @@ class PortfoliosListAnswerDataItem(TypedDict):
     home_count: int
     """Number of homes."""
     status: Literal["waiting", "valued"]
-    """Whether it was valued already."""
+    """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
@@ -5632,7 +5632,7 @@ class PortfoliosGetAnswerData(TypedDict):
     home_count: int
     """Number of homes."""
     status: Literal["waiting", "valued"]
-    """Whether it was valued already."""
+    """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]
@@ -5733,7 +5733,7 @@ class PortfoliosGetAnswerDataHomesItem(TypedDict):
     sale_price: NotRequired[int]
     """Price of the sale, EUR."""
     comparable_id: NotRequired[str]
-    """Identifier of the latest of its five comparables, or of a later sale as near."""
+    """Identifier of the latest of its five comparables, or of a later sale that is equally near."""
     comparable_date: NotRequired[str]
     """Day on which it was sold."""
     comparable_price: NotRequired[int]
@@ -5758,7 +5758,7 @@ class PortfoliosPutAnswerData(TypedDict):
     home_count: int
     """Number of homes."""
     status: Literal["waiting", "valued"]
-    """Whether it was valued already."""
+    """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
     webhook_url: NotRequired[str]

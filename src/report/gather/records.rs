@@ -80,8 +80,8 @@ pub(super) fn comparables(
     Ok(sales)
 }
 
-/// Returns the diagnostics of an address and of its building: the one that most of them name, else the one that the
-/// register has at the address.
+/// Returns the diagnostics of an address and of its building: the one that most of them name, or otherwise the one that
+/// the register has at the address.
 pub(super) fn diagnostics(
     open_data: &OpenData,
     address: Option<&HomeAddress>,

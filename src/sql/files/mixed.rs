@@ -1,5 +1,5 @@
-//! Gives each key of JSON lines one type. Texts that mean a missing value become null, as in delimited text. If a key
-//! has values of several types, all of them become texts, because a column has one type.
+//! Gives each key of JSON lines a single type, because it becomes a column. Strings that mean a missing value become
+//! null, as in delimited text. If a key has values of several types, all of them become strings.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,9 +23,9 @@ struct Values {
     items: Option<Box<Values>>,
 }
 
-/// Turns texts that mean a missing value into null, and then the values of keys that have values of several types into
-/// texts. Returns the file of lines and the names of these keys; if nothing changes or a line is not JSON, it is the
-/// given file. Blocks.
+/// Turns strings that mean a missing value into null, then turns the values of keys that have values of several types
+/// into strings. Returns the new file and the names of these keys. If nothing changes or a line is not JSON, the file
+/// is the given one. Blocks.
 ///
 /// # Errors
 /// A file cannot be read or written.

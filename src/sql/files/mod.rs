@@ -99,7 +99,7 @@ impl ReadyFile {
     /// The file cannot be read, is not a table, has no rows, or is malformed; the message says where.
     pub fn new(file: &FileTable, text_columns: &TextColumns) -> Result<Self, SqlError> {
         let FileTable { name, path } = file;
-        let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
+        let invalid = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
         let ready = |format, form: &SharedForm, copy: Option<TempPath>, note| Self {
             name: name.to_lowercase(),
             source: path.clone(),
@@ -113,7 +113,7 @@ impl ReadyFile {
         };
         let of_lines = |lines: TempPath, form: &SharedForm| -> Result<Self, SqlError> {
             let normalised = mixed::normalised(lines);
-            let (copy, keys) = normalised.map_err(|error| misfit(error.to_string()))?;
+            let (copy, keys) = normalised.map_err(|error| invalid(error.to_string()))?;
             let note = format!(
                 "{path}: of several types, kept as text: {}",
                 keys.join(", ")
@@ -123,39 +123,39 @@ impl ReadyFile {
         };
         if !Path::new(path).is_file() {
             if !path.contains('*') && !Path::new(path).exists() {
-                return Err(misfit("no such file".into()));
+                return Err(invalid("no such file".into()));
             }
-            let format = format_of_name(path).map_err(misfit)?;
+            let format = format_of_name(path).map_err(invalid)?;
             if matches!(format, ReadyFormat::NdJson) {
                 return of_lines(lines_of_several(path)?, &SharedForm::default());
             }
             let note = matches!(format, ReadyFormat::Csv).then(|| format!("{path}: {SEVERAL_CSV}"));
             return Ok(ready(format, &SharedForm::default(), None, note));
         }
-        let input = open(path).map_err(misfit)?;
+        let input = open(path).map_err(invalid)?;
         let form = input.form.clone();
         if input.is_parquet {
             if form.found().containers.is_empty() {
                 return Ok(ready(ReadyFormat::Parquet, &form, None, None));
             }
-            let copy = copied(input, ".parquet").map_err(|error| misfit(error.to_string()))?;
+            let copy = copied(input, ".parquet").map_err(|error| invalid(error.to_string()))?;
             return Ok(ready(ReadyFormat::Parquet, &form, Some(copy), None));
         }
         let mut reader = input.reader;
         let start = reader
             .fill_buf()
-            .map_err(|error| misfit(error.to_string()))?;
+            .map_err(|error| invalid(error.to_string()))?;
         match start.trim_ascii_start().first() {
-            None => Err(misfit(NO_ROWS.into())),
+            None => Err(invalid(NO_ROWS.into())),
             Some(b'{' | b'[') => {
-                let mut copy = json_copy().map_err(misfit)?;
-                copy_json(reader, &mut copy).map_err(misfit)?;
-                of_lines(finished(copy).map_err(misfit)?, &form)
+                let mut copy = json_copy().map_err(invalid)?;
+                copy_json(reader, &mut copy).map_err(invalid)?;
+                of_lines(finished(copy).map_err(invalid)?, &form)
             }
             Some(_) => {
                 drop(reader);
                 let open = || open(path).map(|input| input.reader);
-                let (copy, note) = typed::convert(open, text_columns, &form).map_err(misfit)?;
+                let (copy, note) = typed::convert(open, text_columns, &form).map_err(invalid)?;
                 // The encoding is known once the beginning was read.
                 let found = form.found();
                 let notable = found.is_notable().then(|| found.to_string());
@@ -284,14 +284,14 @@ fn dotted_extension(path: &str) -> String {
 
 /// Copies the objects of all JSON files of a pattern to one file of lines.
 fn lines_of_several(path: &str) -> Result<TempPath, SqlError> {
-    let misfit = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
-    let mut copy = json_copy().map_err(misfit)?;
+    let invalid = |reason: String| SqlError::invalid(format!("{path}: {reason}"));
+    let mut copy = json_copy().map_err(invalid)?;
     for file in table_files(path, &dotted_extension(path))? {
         let name = file.display().to_string();
         let copied = open(&name).and_then(|input| copy_json(input.reader, &mut copy));
         copied.map_err(|reason| SqlError::invalid(format!("{name}: {reason}")))?;
     }
-    finished(copy).map_err(misfit)
+    finished(copy).map_err(invalid)
 }
 
 fn json_copy() -> Result<BufWriter<NamedTempFile>, String> {

@@ -270,6 +270,17 @@ fn the_list_of_a_json_document_is_its_rows() {
     let json = b"{\n \"total\": 2,\n \"dpe\": [\n {\"a\": 1},\n {\"a\": 2}\n ]\n}\n";
     let answer = read_as("f.json", json, &TextColumns::Codes).unwrap();
     assert_eq!(answer.rows, [["1"], ["2"]]);
+    let features =
+        br#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"a":1},
+        "geometry":{"type":"Point","coordinates":[3.5,44.5]}},{"type":"Feature","properties":{"a":2},
+        "geometry":{"type":"Point","coordinates":[3.6,44.6]}}]}"#;
+    let line: Vec<u8> = features
+        .iter()
+        .copied()
+        .filter(|byte| *byte != b'\n')
+        .collect();
+    let answer = read_as("f.geojson", &line, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows.len(), 2);
 }
 
 #[test]
@@ -363,6 +374,20 @@ fn parquet_keeps_its_texts_unless_more_texts_are_missing() {
 }
 
 #[test]
+fn the_row_numbers_of_r_are_a_column() {
+    let csv = b"\"ville\";\"prix\"\n\"3\";\"Mende\";5\n\"1\";\"Florac\";6\n";
+    let answer = read_as("f.csv", csv, &TextColumns::Codes).unwrap();
+    assert_eq!(answer.rows, [["3", "Mende", "5"], ["1", "Florac", "6"]]);
+    assert_eq!(answer.types[1].0, "ville");
+    assert!(
+        answer
+            .note
+            .unwrap()
+            .contains("the first column has no name")
+    );
+}
+
+#[test]
 fn what_is_no_table_is_refused_with_its_place() {
     for (bytes, expected) in [
         (&b""[..], "no rows"),
@@ -370,7 +395,11 @@ fn what_is_no_table_is_refused_with_its_place() {
         (b"a;b\n", "no rows"),
         (
             b"a;b\n1;2\n3\n",
-            "line 3: the row has 1 cells where the header has 2",
+            "line 3: the row has 1 cells where the header has 2; the column \"b\" has none",
+        ),
+        (
+            b"a;b\n1;2\n3;4;rue\n",
+            "line 3: the row has 3 cells where the header has 2; the first cell beyond them is \"rue\"",
         ),
         (b"%PDF-1.7", "this is a PDF"),
         (b"[{]", "must be JSON"),

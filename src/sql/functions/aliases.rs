@@ -5,22 +5,13 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::context::SessionContext;
 
 /// DuckDB's name of a scalar function and DataFusion's.
+#[rustfmt::skip]
 const SCALAR: [(&str, &str); 15] = [
-    ("strftime", "to_char"),
-    ("strptime", "to_timestamp"),
-    ("regexp_matches", "regexp_like"),
-    ("string_split", "string_to_array"),
-    ("str_split", "string_to_array"),
-    ("list_value", "make_array"),
-    ("list_unique", "array_distinct"),
-    ("list_count", "array_length"),
-    ("today", "current_date"),
-    ("typeof", "arrow_typeof"),
-    ("ceiling", "ceil"),
-    ("lcase", "lower"),
-    ("ucase", "upper"),
-    ("prefix", "starts_with"),
-    ("suffix", "ends_with"),
+    ("strftime", "to_char"), ("strptime", "to_timestamp"), ("regexp_matches", "regexp_like"),
+    ("string_split", "string_to_array"), ("str_split", "string_to_array"), ("list_value", "make_array"),
+    ("list_unique", "array_distinct"), ("list_count", "array_length"), ("today", "current_date"),
+    ("typeof", "arrow_typeof"), ("ceiling", "ceil"), ("lcase", "lower"), ("ucase", "upper"),
+    ("prefix", "starts_with"), ("suffix", "ends_with"),
 ];
 
 /// DuckDB's name of an aggregate function and DataFusion's.

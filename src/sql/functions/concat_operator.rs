@@ -1,5 +1,5 @@
-//! Plans `$1 || $2` with placeholders as texts. The engine refuses it otherwise, because the type of a placeholder is
-//! not known when a query is planned.
+//! Plans `$1 || $2` with its placeholders as strings. Otherwise the engine would refuse it, because the type of a
+//! placeholder is not known when a query is planned.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;

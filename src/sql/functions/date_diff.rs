@@ -94,7 +94,7 @@ impl ScalarUDFImpl for DateDiff {
     fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
         match given.len() {
             3 => Ok(vec![DataType::Utf8, MOMENT, MOMENT]),
-            _ => plan_err!("date_diff takes a part, such as 'day', and two moments"),
+            _ => plan_err!("date_diff takes a part, such as 'day', and two times"),
         }
     }
 
@@ -105,7 +105,7 @@ impl ScalarUDFImpl for DateDiff {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = arguments.number_rows;
         let [part, from, to] = arguments.args.as_slice() else {
-            return plan_err!("date_diff takes a part and two moments");
+            return plan_err!("date_diff takes a part and two times");
         };
         let ColumnarValue::Scalar(ScalarValue::Utf8(Some(part))) = part else {
             return plan_err!("the part of date_diff must be a text, such as 'day'");

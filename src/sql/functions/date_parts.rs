@@ -13,21 +13,11 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 
 /// Names of the functions, each with the part's name in `date_part`.
+#[rustfmt::skip]
 const PARTS: [(&str, &str); 14] = [
-    ("year", "year"),
-    ("isoyear", "isoyear"),
-    ("quarter", "quarter"),
-    ("month", "month"),
-    ("week", "week"),
-    ("weekofyear", "week"),
-    ("day", "day"),
-    ("dayofmonth", "day"),
-    ("dayofyear", "doy"),
-    ("dayofweek", "dow"),
-    ("isodow", "isodow"),
-    ("hour", "hour"),
-    ("minute", "minute"),
-    ("second", "second"),
+    ("year", "year"), ("isoyear", "isoyear"), ("quarter", "quarter"), ("month", "month"), ("week", "week"),
+    ("weekofyear", "week"), ("day", "day"), ("dayofmonth", "day"), ("dayofyear", "doy"), ("dayofweek", "dow"),
+    ("isodow", "isodow"), ("hour", "hour"), ("minute", "minute"), ("second", "second"),
 ];
 /// The part that is a number with fractions: seconds since 1970.
 const EPOCH: (&str, &str) = ("epoch", "epoch");

@@ -18,7 +18,7 @@ const PAUSE_SHARE: f64 = 0.12;
 
 /// The market history of an asset, common to all its adverts.
 #[derive(Clone, Debug)]
-pub struct MarketCourse {
+pub struct MarketHistory {
     /// Start of its time on the market, seconds since 1970.
     pub start_s: i64,
     /// Time at which it is sold, let or withdrawn, seconds since 1970.
@@ -38,7 +38,7 @@ pub struct SynthSighting {
     pub online: bool,
 }
 
-impl MarketCourse {
+impl MarketHistory {
     /// Draws the market history of an asset that comes to the market at `start_s`.
     pub fn draw(stream: &mut Stream, asset: &SynthAsset, start_s: i64) -> Self {
         let (median, spread) = match asset.offer {
@@ -80,7 +80,7 @@ pub struct OnlineSpan {
 
 impl OnlineSpan {
     /// Draws the online period of one advert; the first advert starts with the asset.
-    pub fn draw(stream: &mut Stream, course: &MarketCourse, noise: &Noise, first: bool) -> Self {
+    pub fn draw(stream: &mut Stream, course: &MarketHistory, noise: &Noise, first: bool) -> Self {
         let whole = course.end_s - course.start_s;
         let delay = if first {
             0
@@ -119,7 +119,7 @@ impl OnlineSpan {
         &self,
         stream: &mut Stream,
         asset: &SynthAsset,
-        course: &MarketCourse,
+        course: &MarketHistory,
         until_s: i64,
     ) -> Vec<SynthSighting> {
         let price_at = |at_s: i64| {

@@ -26,7 +26,7 @@ use asset::SynthAsset;
 pub use files::{documents, labels};
 pub use level::DistortionLevel;
 use level::Noise;
-use lifecycle::{MarketCourse, OnlineSpan};
+use lifecycle::{MarketHistory, OnlineSpan};
 use portal::{PORTALS, PortalListing, apply_sighting};
 use seller::{Seller, SynthSellerKind};
 
@@ -273,7 +273,7 @@ impl MarketGenerator {
         observed: &mut Vec<(i64, Observation)>,
     ) {
         let noise: Noise = self.request.level.noise();
-        let course = MarketCourse::draw(stream, asset, start_s);
+        let course = MarketHistory::draw(stream, asset, start_s);
         let portals = shuffled_portals(stream);
         let mut last: Option<(usize, OnlineSpan)> = None;
         for (turn, rank) in ranks.enumerate() {

@@ -275,8 +275,8 @@ impl Drawing<'_> {
 
 /// Draws six letters and digits, for a street that the tax office has no code for.
 fn random_code(stream: &mut Stream) -> String {
-    const SIGNS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-    (0..6).map(|_| char::from(stream.pick(SIGNS))).collect()
+    const SYMBOLS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    (0..6).map(|_| char::from(stream.pick(SYMBOLS))).collect()
 }
 
 /// Draws a position around a centre, denser near it, and its bearing as a share of the circle.

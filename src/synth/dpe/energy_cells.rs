@@ -1,4 +1,4 @@
-//! Cells about consumption, emissions, cost, insulation and equipment.
+//! Writes the cells of an energy diagnostic about consumption, emissions, cost, insulation and equipment.
 
 use super::super::text::{push_number, push_text};
 use super::certificate::{Certificate, Dwelling};
@@ -130,8 +130,8 @@ fn quality(it: &Certificate, part: usize, out: &mut Vec<u8>) {
     text(INSULATION_QUALITIES[it.qualities[part]], out);
 }
 
-/// Returns whether a heating system is shared, in the source's spelling. In blocks of flats, district heating always
-/// is, electric heating never, and any other in a third of the buildings.
+/// Returns whether a heating system is shared, in the source's spelling. In blocks of flats, district heating is always
+/// shared, electric heating never is, and any other system is shared in a third of the buildings.
 fn plant(it: &Certificate, energy: usize) -> &'static str {
     let shared = match (it.dwelling, energy) {
         (Dwelling::House, _) | (_, 0 | 1) => false,

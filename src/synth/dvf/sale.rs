@@ -123,8 +123,8 @@ impl SynthSale {
         };
     }
 
-    /// Returns kind, surface in m² and main rooms of the only dwelling sold; `None` if several are sold, or premises
-    /// with it.
+    /// Returns kind, surface in m² and main rooms of the only dwelling sold; `None` if several dwellings are sold, or a
+    /// dwelling with premises.
     pub fn only_dwelling(&self) -> Option<(&'static str, u32, u32)> {
         let mut only: Option<&MutationRow> = None;
         for row in &self.rows {

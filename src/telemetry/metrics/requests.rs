@@ -12,7 +12,7 @@ const REQUESTS: Metric<Counter> = Metric::counter(
 );
 const DURATIONS: Metric<Histogram> = Metric::seconds(
     "toise_http_request_duration_seconds",
-    "Time from request to answer, by route, method and status class.",
+    "Time from request to response, by route, method and status class.",
 );
 const CREDITS: Metric<Counter> = Metric::counter(
     "toise_credits_total",

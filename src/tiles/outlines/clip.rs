@@ -1,30 +1,30 @@
 //! Cuts rings to the square of a tile (Sutherland and Hodgman).
 //!
-//! The part outside is replaced by lines along the edge of the square, which no map shows, because the square is larger
+//! Lines along the edge of the square replace the part outside. No map shows these lines, because the square is larger
 //! than the tile.
 
 /// A square; both coordinates have the same minimum and maximum.
 #[derive(Clone, Copy, Debug)]
-pub struct PartBox {
+pub struct Square {
     /// Western and northern edge.
-    pub least: f64,
+    pub min: f64,
     /// Eastern and southern edge.
-    pub most: f64,
+    pub max: f64,
 }
 
 type Point = (f64, f64);
 
 /// Returns the part of a ring in a square; empty if the ring is outside it.
-pub fn cut(ring: Vec<Point>, frame: PartBox) -> Vec<Point> {
-    let PartBox { least, most } = frame;
-    let inside = |(x, y): &Point| (least..=most).contains(x) && (least..=most).contains(y);
+pub fn cut(ring: Vec<Point>, frame: Square) -> Vec<Point> {
+    let Square { min, max } = frame;
+    let inside = |(x, y): &Point| (min..=max).contains(x) && (min..=max).contains(y);
     if ring.iter().all(inside) {
         return ring;
     }
-    let west = half(ring, |point| point.0 - least);
-    let east = half(west, |point| most - point.0);
-    let north = half(east, |point| point.1 - least);
-    half(north, |point| most - point.1)
+    let west = half(ring, |point| point.0 - min);
+    let east = half(west, |point| max - point.0);
+    let north = half(east, |point| point.1 - min);
+    half(north, |point| max - point.1)
 }
 
 /// Returns the part of a ring where a linear function is not negative.
@@ -55,10 +55,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FRAME: PartBox = PartBox {
-        least: 0.0,
-        most: 1.0,
-    };
+    const FRAME: Square = Square { min: 0.0, max: 1.0 };
 
     fn area(ring: &[Point]) -> f64 {
         let next = ring.iter().cycle().skip(1);

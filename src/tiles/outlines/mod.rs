@@ -15,7 +15,7 @@ use fast_mvt::{MvtFeatureBuilder, MvtGeomType, MvtLayerBuilder};
 
 use super::mercator::{TileId, units};
 use crate::error::Error;
-use clip::{PartBox, cut};
+use clip::{Square, cut};
 use dissolve::{dissolved, doubled_area, sides};
 use toise_geo::communes::today_of_code;
 use toise_geo::contours::{self, Ring, UNITS_PER_DEGREE};
@@ -199,9 +199,9 @@ impl Area {
         if west > shown.right || east < shown.left || south > shown.top || north < shown.bottom {
             return Vec::new();
         }
-        let frame = PartBox {
-            least: -MARGIN,
-            most: 1.0 + MARGIN,
+        let frame = Square {
+            min: -MARGIN,
+            max: 1.0 + MARGIN,
         };
         let tolerance = tolerance(id.z);
         let mut parts = Vec::new();

@@ -104,7 +104,7 @@ impl Draft {
         let Some(rule) = self.row_rule() else {
             return Vec::new();
         };
-        let own = OwnNames::of_columns(&self.columns);
+        let own = OwnNames::from_columns(&self.columns);
         let value = |row| match rule.find(&NamedRow::new(row, &own), &Value::Null, &[]) {
             RowFinding::Value(value) | RowFinding::ZeroRestored(value) => {
                 Some(value).filter(|value| is_plausible(self.field, value))
@@ -119,7 +119,7 @@ impl Draft {
         let Some(rule) = self.row_rule() else {
             return 0;
         };
-        let own = OwnNames::of_columns(&self.columns);
+        let own = OwnNames::from_columns(&self.columns);
         let is_answered = |row| {
             let found = rule.find(&NamedRow::new(row, &own), &Value::Null, &[]);
             found != RowFinding::Nothing

@@ -1,24 +1,21 @@
 //! Drafts the rules that a suggestion tries for each field, in the order in which they are written.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
 use super::super::row::{Row, RowPath};
 use super::draft::{CONFIDENCE_MIN, Draft, PART_OF_NAME};
+use super::energy_classes::{CLIMATE_CLASS, ENERGY_CLASS, SCORES, class_numbers, has_scores};
 use super::profile::ColumnProfile;
-use super::units::{
-    NamedUnit, is_yearly_rent, means_without_unit, named_unit, names_rent, names_sale,
-};
+use super::units::{NamedUnit, is_yearly_rent, means_without_unit, named_unit};
 use toise_contract::columns::{CITY, IDENTIFIER, OFFER, PLACE, POSTAL_CODE, REFERENCE, folded};
 use toise_contract::listings::advert_field::AdvertField;
-use toise_input::number::{self, LoneSeparator};
 use toise_input::words::names_class;
-use toise_page::french::energy;
 
 /// The field of a price or rent.
-const PRICE: &str = "currentPrice.value";
+pub(super) const PRICE: &str = "currentPrice.value";
 /// The field of the title.
 pub(super) const TITLE: &str = "title";
 /// The field of the class.
@@ -48,19 +45,6 @@ pub(super) const FLAT: &str = "CLASS_FLAT";
 const HOUSE: &str = "CLASS_HOUSE";
 /// The class of land.
 const PLOT: &str = "CLASS_LAND";
-/// Offers that rows may have without saying so.
-const USUAL_OFFERS: [&str; 2] = ["OFFER_BUY", "OFFER_RENT"];
-/// Pattern of the words next to the price of a life annuity.
-const ANNUITY: &str = r"(?i)\b(?:bouquet|rente|viager)\b";
-/// The meaning of [`ANNUITY`].
-const ANNUITIES: &str = "map = { \"bouquet\" = \"OFFER_LIFE_ANNUITY_SALE\", \"rente\" = \
-\"OFFER_LIFE_ANNUITY_SALE\", \"viager\" = \"OFFER_LIFE_ANNUITY_SALE\" }";
-/// Pattern of the word for a life annuity in a title.
-const ANNUITY_IN_TITLE: &str = r"(?i)\bviager\b";
-/// Codes of transactions: the whole cell is one of them.
-const OFFER_CODES: &str = "^[VL]$";
-/// The meaning of [`OFFER_CODES`].
-const CODED_OFFERS: &str = "map = { \"V\" = \"OFFER_BUY\", \"L\" = \"OFFER_RENT\" }";
 /// Fields that are read from one column each, with their conversion.
 const PLAIN: [(&str, Option<&str>); 33] = [
     (TITLE, None),
@@ -97,20 +81,8 @@ const PLAIN: [(&str, Option<&str>); 33] = [
     ("medias.images", None),
     ("seller.name", None),
 ];
-/// The field of the energy class.
-const ENERGY_CLASS: &str = "habitation.climate.epcEnergy";
-/// The field of the climate class.
-const CLIMATE_CLASS: &str = "habitation.climate.epcClimate";
-/// Fields of scores, with the fields of their classes.
-const SCORES: [(&str, &str); 2] = [
-    ("habitation.climate.epcEnergyScore", ENERGY_CLASS),
-    ("habitation.climate.epcClimateScore", CLIMATE_CLASS),
-];
-/// Letters of the classes, in the order of the numbers that may stand for them.
-const CLASS_LETTERS: [char; 7] = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
-/// Pattern of the number of a class.
-const CLASS_NUMBER: &str = r"^(\d+)(?:[.,]0+)?$";
-/// Words, folded, in names of columns with another value than that of the home today: `surface_sejour`, `loyer_estime`.
+/// Words, folded, in names of columns whose value is not the current one of the whole home: `surface_sejour`,
+/// `loyer_estime`.
 const OTHER_VALUES: [&str; 53] = [
     "estime", "estimee", "estimation", "moyen", "moyenne", "mediane", "ancien", "ancienne",
     "initial", "initiale", "old", "previous", "average", "mean", "min", "max", "sejour", "salon",
@@ -129,9 +101,6 @@ const CLASSES: &str = "map = { \"Propriété\" = \"CLASS_HOUSE\", \"Chalet\" = \
 \"CLASS_PROGRAM\", \"castle\" = \"CLASS_HOUSE\", \"townhouse\" = \"CLASS_HOUSE\", \"apartments\" = \"CLASS_FLAT\", \
 \"penthouse\" = \"CLASS_FLAT\", \"land\" = \"CLASS_LAND\", \"office\" = \"CLASS_OFFICE\", \"shop\" = \"CLASS_SHOP\", \
 \"building\" = \"CLASS_BUILDING\", \"Housing estate\" = \"CLASS_BUILDING\" }";
-/// Words for offers that the `words` conversion does not know.
-const OFFERS: &str = "map = { \"rent\" = \"OFFER_RENT\", \"rental\" = \"OFFER_RENT\", \"rented\" = \"OFFER_RENT\", \
-\"buy\" = \"OFFER_BUY\", \"sale\" = \"OFFER_BUY\", \"sold\" = \"OFFER_BUY\" }";
 /// Factor for the confidence of a class that is read from a text.
 const WORTH_OF_TEXT: f64 = 0.9;
 /// Minimum share of rows whose class is read from a column of classes or a title, for a rule that rejects the others.
@@ -149,23 +118,6 @@ pub(super) const DISTINCT_MIN: f64 = 0.95;
 /// Minimum share of distinct values in a column of advert URLs. An advert may be in a file more than once, but the URL
 /// of a result page is repeated for each of its adverts.
 const DISTINCT_URLS_MIN: f64 = 0.2;
-/// Price, of a row or the median, from which it cannot be a monthly rent, EUR.
-pub(super) const SALE_EUR_MIN: f64 = 20_000.0;
-/// Median price up to which prices cannot be those of sales, EUR.
-const RENT_EUR_MAX: f64 = 8_000.0;
-/// Price of a row up to which it is a rent in a file of sales and rents, EUR: parkings on sale cost more.
-const MIXED_RENT_EUR_MAX: f64 = 3_000.0;
-/// Minimum share of sales and of rents in a file that has both.
-const MIXED_MIN: f64 = 0.2;
-/// Highest number that may be a class of energy rather than a score.
-const CODED_CLASS_MAX: f64 = 7.0;
-/// Minimum number of different classes in a column of numbers from 1 to 7; fewer may be flags.
-const CODED_CLASSES_MIN: usize = 3;
-/// Minimum share of numbers above [`CODED_CLASS_MAX`] in a column of scores. In a column of classes, few such numbers
-/// stand for an unknown class.
-const SCORES_MIN: f64 = 0.5;
-/// Minimum share of classes that must agree with the scores in the same rows.
-const AGREEING_MIN: f64 = 0.5;
 
 /// The columns and rows that rules are drafted for.
 pub(super) struct Sampled<'s> {
@@ -237,12 +189,12 @@ impl Sampled<'_> {
         columns
     }
 
-    fn share(&self, count: usize) -> f64 {
+    pub(super) fn share(&self, count: usize) -> f64 {
         count as f64 / self.rows.len().max(1) as f64
     }
 
-    /// Drafts the rule of a field that is read from one column: the best column with a known name, else the best one
-    /// whose name contains a known one.
+    /// Drafts the rule of a field that is read from one column: the best column with a known name, or otherwise the
+    /// best one whose name contains a known one.
     pub(super) fn plain(&self, field: &'static str, reading: Option<&str>) -> Option<Draft> {
         let is_score = SCORES.iter().any(|(score, _)| *score == field);
         let draft = |column: &ColumnProfile, worth: f64| {
@@ -314,64 +266,6 @@ impl Sampled<'_> {
             }
         }
         found.split_off(sure_count)
-    }
-
-    /// Drafts the classes of a column that holds only the numbers 1 to 7, 1 for A. The rule is not sure if few different
-    /// numbers occur, or if the file has scores that do not agree with them.
-    fn numbered_classes(&self, field: &'static str, column: &ColumnProfile) -> Option<Draft> {
-        let (score, _) = *SCORES.iter().find(|(_, class)| *class == field)?;
-        let numbers = class_numbers(column)?;
-        let start = if field == ENERGY_CLASS {
-            "ENERGY_CLASSIFICATION_"
-        } else {
-            "GREENHOUSE_CLASSIFICATION_"
-        };
-        let letters = CLASS_LETTERS.iter().enumerate();
-        let pairs = letters.map(|(at, letter)| format!("\"{}\" = \"{start}{letter}\"", at + 1));
-        let map = format!("map = {{ {} }}", pairs.collect::<Vec<_>>().join(", "));
-        let mut draft = Draft::new(field)
-            .from(&[&column.path])
-            .with("pattern", CLASS_NUMBER)
-            .with_line(&map)
-            .tried(self.rows, column.filled, 1.0)
-            .because("All values are whole numbers from 1 to 7: 1 is read as A, 7 as G.");
-        let scores = self.of(score).into_iter();
-        let mut scores = scores.filter(|column| has_scores(&column.samples));
-        if numbers.len() < CODED_CLASSES_MIN {
-            draft.confidence = draft.confidence.min(0.5);
-            draft.reason = format!(
-                "Fewer than {CODED_CLASSES_MIN} different numbers occur, so they may not be classes."
-            );
-        } else if let Some(scores) = scores.next()
-            && !self.agree(&draft, score, scores)
-        {
-            draft.confidence = 0.0;
-            draft.reason = format!(
-                "As classes, with 1 for A, the numbers do not agree with the scores in {}.",
-                scores.path
-            );
-        }
-        Some(draft)
-    }
-
-    /// Returns whether most classes that a draft reads agree with the scores of the same rows in a column.
-    fn agree(&self, classes: &Draft, score: &'static str, column: &ColumnProfile) -> bool {
-        let scores = Draft::new(score).from(&[&column.path]).values(self.rows);
-        let rows = classes.values(self.rows).into_iter().zip(scores);
-        let rows = rows.filter_map(|(class, score)| {
-            let letter = class.as_ref()?.as_str()?.chars().next_back()?;
-            Some((letter, score.as_ref()?.as_f64()?))
-        });
-        let agrees = |letter, score| {
-            if classes.field == ENERGY_CLASS {
-                energy::energy_class_agrees(letter, score, None, None)
-            } else {
-                energy::climate_class_agrees(letter, score, None)
-            }
-        };
-        let agreeing: Vec<bool> = rows.map(|(letter, score)| agrees(letter, score)).collect();
-        let count = agreeing.iter().filter(|agrees| **agrees).count();
-        count as f64 >= AGREEING_MIN * agreeing.len() as f64
     }
 
     /// Drafts the rule of a field that is read from a column.
@@ -631,7 +525,7 @@ impl Sampled<'_> {
 
     /// Drafts rules that read a field from the words of columns, one for each column whose words give it in enough
     /// rows. All columns of titles are tried, and the best column of any other meaning.
-    fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
+    pub(super) fn by_words(&self, field: &'static str, map: &str, meanings: &[&str]) -> Vec<Draft> {
         let mut drafts: Vec<Draft> = Vec::new();
         let columns = meanings.iter().flat_map(|meaning| {
             let columns = self.of(meaning);
@@ -662,88 +556,6 @@ impl Sampled<'_> {
             }
         }
         drafts
-    }
-
-    /// Drafts the offer, sale or rent, from columns, else from the price. `prices` are the drafts of prices and rents.
-    fn offers(&self, prices: &[Draft]) -> Vec<Draft> {
-        let meanings = [OFFER, "type", "title", "url"];
-        let mut drafts = self.by_words(OFFER, OFFERS, &meanings);
-        if let Some(column) = self.of(OFFER).first() {
-            let codes = Draft::new(OFFER).from(&[&column.path]);
-            let codes = codes.with("pattern", OFFER_CODES).with_line(CODED_OFFERS);
-            let codes = codes.tried(self.rows, column.filled, 1.0);
-            if self.share(codes.read) >= FALLBACK_MIN {
-                drafts.insert(0, codes);
-            }
-        }
-        if let Some([column]) = prices.first().map(|price| price.columns.as_slice()) {
-            let annuities = Draft::new(OFFER).from(&[column]);
-            let annuities = annuities
-                .with("pattern", ANNUITY)
-                .with_line(ANNUITIES)
-                .tried(self.rows, 0, 1.0);
-            if annuities.read > 0 {
-                drafts.insert(0, annuities);
-            }
-        }
-        // Portals list life annuities among the sales, so the address and the column of offers do not show them.
-        for column in self.of(TITLE) {
-            let annuities = Draft::new(OFFER)
-                .from(&[&column.path])
-                .with("pattern", ANNUITY_IN_TITLE)
-                .with_line(ANNUITIES)
-                .tried(self.rows, 0, 1.0);
-            if annuities.read > 0 {
-                drafts.insert(0, annuities);
-            }
-        }
-        for draft in &mut drafts {
-            // A word for an offer never occurs by chance.
-            draft.confidence = 1.0;
-        }
-        if covered(&drafts, self.rows) < 1.0 {
-            let rest = self.other_offers(&drafts, prices);
-            drafts.extend(rest);
-        }
-        drafts
-    }
-
-    /// Drafts the offer of rows whose words name none: the one that nearly all others name, unless the prices of these
-    /// rows are those of another.
-    fn other_offers(&self, said: &[Draft], prices: &[Draft]) -> Vec<Draft> {
-        let said = first_values(said, self.rows);
-        let prices_of_rows = first_values(prices, self.rows);
-        let silent = said.iter().zip(prices_of_rows);
-        let silent = silent.filter_map(|(said, price)| price?.as_f64().filter(|_| said.is_none()));
-        let by_price = offers_by_price(prices, silent.collect());
-        let agrees = |offer: &str| {
-            let mut sure = by_price.iter().filter(|(_, draft)| draft.is_sure());
-            sure.all(|(other, _)| *other == offer)
-        };
-        match self.usual_offer(&said) {
-            Some(offer) if USUAL_OFFERS.contains(&offer.as_str()) && agrees(&offer) => {
-                let mut draft = Draft::new(OFFER).with("value", &offer);
-                draft.confidence = 1.0;
-                draft.reason =
-                    "For rows that do not say: nearly all others have this value.".into();
-                vec![draft]
-            }
-            // A file with prices and rents has no usual offer.
-            None if prices.len() > 1 => Vec::new(),
-            _ => by_price.into_iter().map(|(_, draft)| draft).collect(),
-        }
-    }
-
-    /// Returns the offer that nearly all rows name whose words name one.
-    fn usual_offer(&self, said: &[Option<Value>]) -> Option<String> {
-        let offers: Vec<&Value> = said.iter().flatten().collect();
-        if self.share(offers.len()) < FALLBACK_MIN {
-            return None;
-        }
-        let first = *offers.first()?;
-        let same = offers.iter().filter(|offer| **offer == first).count();
-        let is_usual = same as f64 >= DISTINCT_MIN * offers.len() as f64;
-        first.as_str().filter(|_| is_usual).map(str::to_owned)
     }
 
     /// Returns the number of rows whose date is the first day of 1970, which stands for no date.
@@ -786,52 +598,6 @@ impl Sampled<'_> {
         let found = drafts.into_iter().find(|draft| draft.read == best)?;
         Some(found).filter(|draft| draft.read > 0)
     }
-}
-
-/// Drafts the offers that fit the prices of rows: a constant, or rules by price if sales and rents are mixed.
-fn offers_by_price(drafts: &[Draft], mut prices: Vec<f64>) -> Vec<(&'static str, Draft)> {
-    let Some(price) = drafts.first().filter(|price| price.is_sure()) else {
-        return Vec::new();
-    };
-    prices.sort_by(f64::total_cmp);
-    let Some(median) = prices.get(prices.len() / 2).copied() else {
-        return Vec::new();
-    };
-    let only_column = price.columns.first().filter(|_| drafts.len() == 1);
-    let is_named_rent = only_column.is_some_and(|name| names_rent(name));
-    let is_named_sale = only_column.is_some_and(|name| names_sale(name));
-    let rents = prices.partition_point(|price| *price <= MIXED_RENT_EUR_MAX);
-    let sales = prices.len() - prices.partition_point(|price| *price < SALE_EUR_MIN);
-    let is_mixed = rents.min(sales) as f64 >= MIXED_MIN * prices.len() as f64;
-    let draft = |offer, confidence, reason: String| {
-        let mut draft = Draft::new(OFFER).with("value", offer).because(reason);
-        draft.confidence = confidence;
-        (offer, draft)
-    };
-    if is_mixed && !is_named_rent && !is_named_sale {
-        let rule = |offer, count: usize, bound: String| {
-            let reason = format!("For {count} rows that do not say: their price shows it.");
-            let (offer, rule) = draft(offer, 1.0, reason);
-            (offer, rule.with("when", &format!("{PRICE}{bound}")))
-        };
-        return vec![
-            rule("OFFER_RENT", rents, format!("<={MIXED_RENT_EUR_MAX}")),
-            rule("OFFER_BUY", sales, format!(">={SALE_EUR_MIN}")),
-        ];
-    }
-    let (offer, confidence) = match median {
-        _ if is_named_rent => ("OFFER_RENT", 1.0),
-        _ if is_named_sale => ("OFFER_BUY", 1.0),
-        median if median >= SALE_EUR_MIN => ("OFFER_BUY", 1.0),
-        median if median <= RENT_EUR_MAX => ("OFFER_RENT", 1.0),
-        _ => ("OFFER_RENT", 0.5),
-    };
-    let reason = if is_named_rent || is_named_sale {
-        "The name of the column of prices says so.".to_owned()
-    } else {
-        format!("The median price is {median:.0} €.")
-    };
-    vec![draft(offer, confidence, reason)]
 }
 
 /// Returns the text or number in the cell at a path; `None` if it has neither.
@@ -882,7 +648,7 @@ pub(super) fn covered(drafts: &[Draft], rows: &[Row]) -> f64 {
 }
 
 /// Returns the value of each row that the first of the rules gives that reads one.
-fn first_values(drafts: &[Draft], rows: &[Row]) -> Vec<Option<Value>> {
+pub(super) fn first_values(drafts: &[Draft], rows: &[Row]) -> Vec<Option<Value>> {
     let mut values = vec![None; rows.len()];
     for draft in drafts {
         for (first, value) in values.iter_mut().zip(draft.values(rows)) {
@@ -900,33 +666,6 @@ pub(super) fn has_part(column: &str, field: &str) -> bool {
     })
 }
 
-/// Returns whether numbers are energy scores rather than classes from 1 to 7 or flags.
-fn has_scores(samples: &[String]) -> bool {
-    let numbers = samples
-        .iter()
-        .filter_map(|cell| number::read(cell, LoneSeparator::Decimals));
-    let numbers: Vec<f64> = numbers.collect();
-    let high = numbers.iter().filter(|number| **number > CODED_CLASS_MAX);
-    let high = high.count();
-    high > 0 && high as f64 >= SCORES_MIN * numbers.len() as f64
-}
-
-/// Returns the different numbers of a column that may stand for classes; `None` unless all its values are whole numbers
-/// from 1 to 7.
-fn class_numbers(column: &ColumnProfile) -> Option<BTreeSet<u8>> {
-    if column.samples.len() < column.distinct {
-        return None;
-    }
-    let samples = column.samples.iter();
-    let known = samples.filter(|cell| !column.unknown.contains(cell.as_str()));
-    let numbers = known.map(|cell| {
-        let number = number::read(cell, LoneSeparator::Decimals)?;
-        let is_class = number.fract() == 0.0 && (1.0..=CODED_CLASS_MAX).contains(&number);
-        is_class.then_some(number as u8)
-    });
-    numbers.collect()
-}
-
 /// Returns whether a column's name consists only of words for the field, and the field does not accept any text. The
 /// values then show whether the column has the field.
 fn names_only(column: &str, field: &str) -> bool {
@@ -942,7 +681,7 @@ fn names_only(column: &str, field: &str) -> bool {
         })
 }
 
-/// Returns whether a word in the name of a column says that it holds another value than that of the home today.
+/// Returns whether a word in the name of a column says that its value is not the current one of the whole home.
 pub(super) fn is_of_other_value(column: &str) -> bool {
     let words = column.split(|character: char| !character.is_alphanumeric());
     words
@@ -950,7 +689,7 @@ pub(super) fn is_of_other_value(column: &str) -> bool {
         .any(|word| OTHER_VALUES.contains(&word.as_str()))
 }
 
-/// Returns the decimal sign of amounts whose thousands are grouped with a point or a comma; `None` if they use neither
+/// Returns the decimal mark of amounts whose thousands are grouped with a point or a comma; `None` if they use neither
 /// or both.
 fn decimal(samples: &[String]) -> Option<&'static str> {
     let groups = |sign: char| {

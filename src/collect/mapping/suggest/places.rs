@@ -174,8 +174,8 @@ impl Sampled<'_> {
         }
     }
 
-    /// Drafts postal codes from the numbers of arrondissements: with the town if a column names it, else as codes of
-    /// Paris.
+    /// Drafts postal codes from the numbers of arrondissements: with the town if a column names it, otherwise as codes
+    /// of Paris.
     fn arrondissements(&self, drafts: &[Draft]) -> Option<Draft> {
         let columns = self.of(ARRONDISSEMENT);
         let column = *columns.first()?;

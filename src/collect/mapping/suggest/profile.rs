@@ -195,7 +195,7 @@ fn item_paths(path: &str, items: &[Value]) -> Option<Vec<String>> {
         })?;
         let is_given = |value: &&&str| item.get(value).is_some_and(|value| !value.is_null());
         let value = ITEM_VALUES.iter().find(is_given)?;
-        // These signs end a key in a path.
+        // These characters end a key in a path.
         let is_nameable = !key.is_empty() && !key.contains(['.', '[', ']']);
         Some(is_nameable.then(|| format!("{path}[{field}={key}].{value}")))
     });
@@ -285,8 +285,8 @@ fn is_page(value: &str) -> bool {
         && !pictures.any(|marker| value.to_lowercase().contains(marker))
 }
 
-/// Returns a value on one line, for a comment. Of a long text it keeps the beginning; of one long word, such as a URL,
-/// both ends, because the URLs of a portal begin alike.
+/// Returns a value on one line, for a comment. Keeps the beginning of a long text, and both ends of one long word, such
+/// as a URL, because the URLs of a portal begin alike.
 fn on_one_line(text: &str) -> String {
     let text = text.trim();
     let length = text.chars().count();

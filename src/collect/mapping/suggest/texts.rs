@@ -9,7 +9,7 @@ use toise_page::french::{self, TextTrust};
 
 /// The fields that are read.
 const MEASURES: [&str; 3] = [SURFACE, "habitation.roomCount", "habitation.bedroomCount"];
-/// Minimum letters of a word that is no unit.
+/// Minimum letters of a word that is not a unit.
 const WORD_LETTERS_MIN: usize = 4;
 /// Minimum number of such words in a text.
 const TEXT_WORDS_MIN: usize = 2;

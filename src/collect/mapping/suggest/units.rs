@@ -1,7 +1,7 @@
 //! Reads the unit in the name of a column of amounts or areas if it is not that of the field: `Prix (k€)`,
 //! `Terrain en ares`.
 
-use super::fields::SALE_EUR_MIN;
+use super::offers::SALE_EUR_MIN;
 use super::profile::ColumnProfile;
 use toise_contract::columns::{RENT, advert_meaning, folded, meaning, units_fit};
 use toise_input::number::{self, LoneSeparator};
@@ -28,7 +28,7 @@ const AREAS: [(&str, u32); 5] = [
 const YEARLY: [&str; 6] = ["annuel", "annuelle", "annual", "yearly", "year", "an"];
 /// Words for a rent.
 const RENTS: [&str; 3] = ["loyer", "loyers", "rent"];
-/// A word for a rent that names may contain without a blank around it.
+/// A word for a rent that names may contain without a space around it.
 const RENT_WORD: &str = "loyer";
 /// Words for the price of a sale.
 const SALES: [&str; 7] = [

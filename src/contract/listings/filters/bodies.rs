@@ -399,7 +399,7 @@ pub fn parse_search_query(listing: ListingKind, value: &Value) -> Result<Filter,
     ] {
         if !texts.is_empty() {
             return Err(
-                JsonPath::Key(&at, field.name).fault("must be empty: no texts are searched here")
+                JsonPath::Key(&at, field.name).fault("must be empty: texts are not searched here")
             );
         }
     }

@@ -55,9 +55,9 @@ pub enum FieldType {
     Flag,
     /// `{min?, max?}` with numbers, both included.
     Range,
-    /// `{min?, max?}` with moments, both included; a bare date as `max` includes that day.
+    /// `{min?, max?}` with times, both included; a bare date as `max` includes that day.
     Moments,
-    /// A list of ranges of moments.
+    /// A list of ranges of times.
     AnyMoments,
     /// A year, compared exactly.
     Year,

@@ -1,7 +1,7 @@
 //! FilterProperty and FilterAdvert, with all their models except that of dwellings.
 //!
 //! The names are the contract's, with their irregularities: `have…` for land where records have `has…`, arrays of
-//! ranges for two moments of an advert, one location for adverts and several for properties.
+//! ranges for two times of an advert, one location for adverts and several for properties.
 
 use super::habitation::FILTER_TYPE_HABITATION;
 use super::model::FieldType::{

@@ -255,7 +255,7 @@ fn bodies_require_their_keys_and_limit_sizes_and_texts() {
         (FieldSubset::Whole, whole("1", &format!(r#"{{"keywords": [{}"a"]}}"#, r#""a","#.repeat(20))),
             "search.keywords: must hold at most 20 items"),
         (FieldSubset::Whole, whole("1", r#"{"filterProperty": {}, "fullTexts": ["a", " "]}"#),
-            "search.fullTexts[1]: must hold 1 to 200 characters, not only blanks"),
+            "search.fullTexts[1]: must hold 1 to 200 characters, not only spaces"),
         (FieldSubset::Whole, whole("1", &format!(r#"{{"filterProperty": {{}}, "fullTexts": ["{}l'été", "mer"]}}"#, "a ".repeat(62))),
             "search.fullTexts: must hold at most 64 words in all; these are 65"),
         (FieldSubset::Whole, r#"{"from": 1}"#.to_owned(),

@@ -134,6 +134,31 @@ fn numbers_are_read_in_words_and_digits() {
 }
 
 #[test]
+fn a_regiment_is_found_by_its_letters() {
+    let names = [
+        "Rue du 86e Régiment d'Infanterie",
+        "Place du 157 Eme R.I.A",
+        "Avenue de la 2e Division Blindée",
+        "Rue des Combattants d'Afrique du Nord",
+    ];
+    let rows = names.iter().enumerate();
+    let rows = rows.map(|(at, name)| in_mende(&format!("07{at:02}"), name, Some(57), ""));
+    let geocoder = Geocoder::new(vec![segment(&rows.collect::<Vec<_>>())]);
+    for (text, expected) in [
+        ("rue du 86e RI", names[0]),
+        ("rue du 86ème R.I.", names[0]),
+        ("place du 157e RIA", names[1]),
+        ("av de la 2e DB", names[2]),
+        ("rue des combattants d'AFN", names[3]),
+    ] {
+        let found = &search(&geocoder, &format!("57 {text} 48000 mende"), false)[0];
+        let expected = format!("57 {expected}, 48095");
+        assert_eq!(label(&geocoder, found), expected, "{text}");
+        assert!(found.probability > 0.8, "{text}: {}", found.probability);
+    }
+}
+
+#[test]
 fn a_house_number_is_not_the_number_of_the_street() {
     let rows = [
         in_mende("0710", "Avenue du 8 Mai 1945", Some(8), ""),
@@ -159,12 +184,16 @@ fn an_abbreviated_road_is_found_by_its_number() {
         in_mende("0710", "Route Nationale 88", Some(25), ""),
         in_commune("48104", "Nasbinals", "Route de Mende", 25, 44.6),
         in_mende("0720", "Rue Notre-Dame", Some(10), ""),
+        in_mende("0730", "Route Départementale 901", Some(25), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
     for (text, expected) in [
         ("25 RN 88 mende", "25 Route Nationale 88"),
         ("25 RN88 48000 mende", "25 Route Nationale 88"),
         ("25 R.N. 88 48000 mende", "25 Route Nationale 88"),
+        ("25 N88 mende", "25 Route Nationale 88"),
+        ("25 D901 mende", "25 Route Départementale 901"),
+        ("25 D 901 48000 mende", "25 Route Départementale 901"),
         ("10 rue ND mende", "10 Rue Notre-Dame"),
     ] {
         let found = &search(&geocoder, text, false)[0];
@@ -172,6 +201,14 @@ fn an_abbreviated_road_is_found_by_its_number() {
         assert_eq!(label(&geocoder, found), expected, "{text}");
         assert!(found.probability > 0.8, "{text}: {}", found.probability);
     }
+    // The number after `nationale` is the road's, not a house number.
+    let roads = [
+        in_mende("0710", "Route Nationale 88", Some(25), ""),
+        in_mende("0740", "Route Nationale", Some(88), ""),
+    ];
+    let roads = Geocoder::new(vec![segment(&roads)]);
+    let found = search(&roads, "route nationale 88 mende", false);
+    assert_eq!(label(&roads, &found[0]), "Route Nationale 88, 48095");
     let found = search(&geocoder, "25 RN 99 mende", false);
     let mut labels = found.iter().map(|one| label(&geocoder, one));
     assert!(!labels.any(|label| label.ends_with("48104")), "{found:?}");

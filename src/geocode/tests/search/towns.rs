@@ -129,7 +129,12 @@ fn a_commune_merged_since_the_edition_is_a_former_one_of_its_commune() {
 fn the_first_words_of_a_town_name_it() {
     let row = in_commune("04070", "Digne-les-Bains", "Avenue Colonel Noël", 12, 44.1);
     let geocoder = Geocoder::new(vec![segment(&[row])]);
-    for town in ["digne", "04005 digne cedex", "04990 DIGNE CEDEX 9"] {
+    for town in [
+        "digne",
+        "digne (04)",
+        "04005 digne cedex",
+        "04990 DIGNE CEDEX 9",
+    ] {
         let text = format!("12 avenue colonel noel {town}");
         let found = search(&geocoder, &text, false);
         let expected = "12 Avenue Colonel Noël, 04070";
@@ -139,6 +144,25 @@ fn the_first_words_of_a_town_name_it() {
         assert_ne!(matched.postal_code, PartMatch::Conflict, "{text}");
         let probability = found[0].probability;
         assert!(probability > 0.5, "{text}: {probability}");
+    }
+}
+
+#[test]
+fn the_first_words_of_a_town_name_it_although_another_town_is_called_so() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    // Two communes of other departments are called Aumont.
+    for (town, is_sure) in [
+        ("48130 aumont", true),
+        ("aumont 48130", true),
+        ("aumont (48)", true),
+        ("aumont", false),
+    ] {
+        let text = format!("19 avenue de la gare {town}");
+        let found = &search(&geocoder, &text, false)[0];
+        let expected = "19 Avenue de la Gare, 48009";
+        assert_eq!(label(&geocoder, found), expected, "{text}");
+        let probability = found.probability;
+        assert_eq!(probability > 0.5, is_sure, "{text}: {probability}");
     }
 }
 

@@ -80,6 +80,27 @@ fn a_street_whose_name_is_like_a_town_is_found_without_its_town() {
 }
 
 #[test]
+fn a_street_whose_name_consists_of_street_types_is_found_without_its_town() {
+    let rows = [
+        in_mende("0010", "Rue du Pont", Some(12), ""),
+        in_commune("48092", "Marvejols", "Grand Rue", 14, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("12 rue du pont", "12 Rue du Pont, 48095"),
+        ("14 grand rue", "14 Grand Rue, 48092"),
+    ] {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+    let elsewhere = search(&geocoder, "12 rue du pont marvejols", false);
+    assert!(
+        elsewhere.iter().all(|one| one.probability < 0.5),
+        "{elsewhere:?}"
+    );
+}
+
+#[test]
 fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
     let rows = [
         in_commune("09207", "Montgaillard", "Avenue de Paris", 35, 42.9),
@@ -114,6 +135,15 @@ fn streets_of_one_name_share_their_probability() {
     let found = geocoder.search(&request);
     assert_eq!(found.len(), 30);
     assert!(found.iter().all(|one| one.probability <= 1.0 / 30.0));
+    // An unknown word makes the search look for misspelled words too; each street is still found once.
+    let of_unknown_town = SearchRequest {
+        text: "1 place de la mairie xqzville".into(),
+        autocomplete: true,
+        ..request.clone()
+    };
+    let houses = geocoder.search(&of_unknown_town).into_iter();
+    let houses = houses.filter(|one| one.kind == ResultKind::HouseNumber);
+    assert_eq!(houses.count(), 30);
     // The share does not depend on the number of results asked for.
     request.limit = 1;
     assert!(geocoder.search(&request)[0].probability <= 1.0 / 30.0);

@@ -18,7 +18,7 @@ use toise_collect::request::{INGESTION, parse_mapping};
 use toise_contract::Fault;
 use toise_contract::fields::schema;
 use toise_contract::query::pairs;
-use toise_listings::adverts::left_out::blame;
+use toise_listings::adverts::left_out::with_left_out_value;
 use toise_listings::load::ingest::{IngestOutcome, answer};
 use toise_listings::load::request::parse_adverts;
 use toise_service::error::ApiError;
@@ -109,7 +109,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 fn outcome_of(outcome: Option<IngestOutcome>, row: &MappedAdvert) -> IngestOutcome {
     // Not reached: every advert has an outcome.
     let outcome = outcome.unwrap_or_else(|| Err(Fault::new("", "has no outcome")));
-    let mut receipt = outcome.map_err(|fault| blame(fault, &row.left_out))?;
+    let mut receipt = outcome.map_err(|fault| with_left_out_value(fault, &row.left_out))?;
     let warnings = row.left_out.iter().map(|one| one.warning().into());
     receipt.warnings.extend(warnings);
     let corrected = row.warnings.iter().copied().map(Cow::Borrowed);

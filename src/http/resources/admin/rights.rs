@@ -7,7 +7,7 @@ use toise_accounts::operators::OperatorRights;
 use toise_accounts::scopes::Scope;
 use toise_service::error::ApiError;
 
-/// Refuses a call that gives or takes grants that the caller does not hold.
+/// Refuses a call that grants or revokes grants that the caller does not hold.
 ///
 /// # Errors
 /// 403 that names the first grant that the caller does not hold.

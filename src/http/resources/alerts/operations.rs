@@ -23,7 +23,7 @@ fn operation(subject: AlertSubject, name: &str, summary: &str) -> Operation {
 pub(super) fn create(subject: AlertSubject) -> Operation {
     operation(subject, "Create", "Save a search for {} as an alert")
         .with_description(format!(
-            "The alert is active at once. It is compared with every change from now on; earlier changes are not \
+            "The alert is active immediately. It is compared with every change from now on; earlier changes are not \
              matched. Matches are posted to its webhook_url: see the webhooks of this document. Its search_query may \
              have at most {SEARCH_QUERY_BYTES_MAX} bytes of JSON"
         ))
@@ -88,7 +88,7 @@ pub(super) fn activate(subject: AlertSubject) -> Operation {
 pub(super) fn history(subject: AlertSubject) -> Operation {
     operation(subject, "History", "The {} that an alert matched")
         .with_description(
-            "In their current state, each once; the latest to be matched for the first time come first. Records that an \
+            "Each once, in its current state; those whose first match is the latest come first. Records that an \
              import removed are left out and not counted: a page with fewer entries than take is the last one",
         )
         .with_query(page_parameters())
@@ -130,12 +130,12 @@ pub(super) fn preview(subject: AlertSubject) -> Operation {
     let description = match subject {
         AlertSubject::Listings(_) => format!(
             "Records first seen within the last days that match the filter in their current state: how many, on \
-             which days (UTC), and the last {}. Charged like a reading of a history",
+             which days (UTC), and the last {}. Charged like a request for the alert's history",
             preview::ITEMS_MAX
         ),
         AlertSubject::OpenData(_) => format!(
             "Stored records that match, as a search with these filters finds them: how many, and the {} with the \
-             latest date. Charged like a reading of a history",
+             latest date. Charged like a request for the alert's history",
             preview::ITEMS_MAX
         ),
     };

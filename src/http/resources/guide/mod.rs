@@ -206,8 +206,13 @@ mod tests {
         for page in PAGES {
             let text = html(page.name);
             assert_eq!(text.matches("<h1").count(), 1, "{}", page.file);
-            for link in links(&text) {
-                if link.contains("://") || link.starts_with("data:") || link == "../" {
+            // The reference and the console.
+            let of_service = ["../", "../../console/"];
+            let found = links(&text);
+            assert!(of_service.iter().all(|link| found.contains(link)));
+            for link in found {
+                let is_elsewhere = link.contains("://") || link.starts_with("data:");
+                if is_elsewhere || of_service.contains(&link) {
                     continue;
                 }
                 let (name, heading) = link.split_once('#').unwrap_or((link, ""));

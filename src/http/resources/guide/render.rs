@@ -35,8 +35,8 @@ pub(super) fn document(page: &Page) -> String {
          <link rel=\"icon\" href=\"data:,\">\n\
          <link rel=\"stylesheet\" href=\"{STYLE_NAME}\">\n<script src=\"{SCRIPT_NAME}\" defer></script>\n\
          </head>\n<body>\n<header><nav aria-label=\"Service\"><a href=\"./\">Guide</a>\
-         <a href=\"../\">API reference</a></nav>\n<div role=\"search\" hidden><input type=\"search\" \
-         aria-label=\"Search the guide\" placeholder=\"Search the guide\" autocomplete=\"off\">\
+         <a href=\"../\">API reference</a><a href=\"../../console/\">Console</a></nav>\n\
+         <div role=\"search\" hidden><input type=\"search\" aria-label=\"Search the guide\" placeholder=\"Search the guide\" autocomplete=\"off\">\
          <div class=\"found\" hidden></div></div></header>\n\
          <div class=\"page\">\n{contents}<main>\n{body}</main>\n</div>\n</body>\n</html>\n"
     )

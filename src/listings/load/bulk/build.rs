@@ -45,7 +45,7 @@ pub(super) struct BlockBuilder<'w> {
     pub sources: PlaceSources<'w>,
     /// Which parameters of a portal's URLs identify a listing.
     pub identity: &'w IdentityRules,
-    /// The time of arrival of all sightings.
+    /// The arrival time of all sightings.
     pub at: DateTime<Utc>,
     /// The last property number assigned; each block takes a range before it is written.
     pub numbers: AtomicI64,
@@ -119,8 +119,8 @@ impl BlockBuilder<'_> {
         let digest = incoming.url.digest();
         let known = adverts.iter_mut().find(|(known, _)| *known == digest);
         let seen = match &known {
-            None => AdvertState::begin(&incoming),
-            Some((_, delta)) => delta.known.then(&incoming),
+            None => AdvertState::first(&incoming),
+            Some((_, delta)) => delta.known.with_sighting(&incoming),
         };
         match (seen, known) {
             (SightingOutcome::Refused(fault), _) => return Err(refused(fault)),

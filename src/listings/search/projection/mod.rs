@@ -435,7 +435,7 @@ impl Projection {
             match projection.keep_texts() {
                 Ok(()) => TEXT_CHECK_EVERY,
                 Err(error) => {
-                    tracing::error!(%error, "cannot repair the text index; searches for words are refused for now");
+                    tracing::error!(%error, "cannot repair the text index; text searches are refused for now");
                     RETRY_AFTER_FAILURE
                 }
             }

@@ -13,7 +13,7 @@ use crate::records::changes::ListingChange;
 use toise_base::parallel::map_chunks;
 use toise_contract::listings::filters::ListingKind;
 
-/// Records that a thread converts at least, so that a few records are converted on one thread.
+/// Minimum records per thread, so that a few records are converted on one thread.
 const RECORDS_PER_THREAD_MIN: usize = 512;
 
 /// The record keys that the rows of properties contain.

@@ -332,7 +332,7 @@ fn committed(index: &Index) -> Result<i64> {
     let through = payload.split(' ').next().and_then(|text| text.parse().ok());
     through
         .filter(|through| payload == payload_of(*through))
-        .ok_or_else(|| Error::Damaged(format!("{payload:?} is no sequence of a change")))
+        .ok_or_else(|| Error::Damaged(format!("{payload:?} is not the sequence of a change")))
 }
 
 /// Returns the payload of a commit: the sequence of its last change and a checksum of that sequence, because nothing

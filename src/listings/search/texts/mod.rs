@@ -127,7 +127,7 @@ impl TextSearch {
             is_suspect: Arc::new(AtomicBool::new(true)),
         };
         if let Err(error) = search.open_latest() {
-            tracing::error!(%error, "cannot open the text index; searches for words are refused for now");
+            tracing::error!(%error, "cannot open the text index; text searches are refused for now");
         }
         search
     }

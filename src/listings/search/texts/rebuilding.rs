@@ -42,8 +42,8 @@ pub fn rebuild(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Resu
 ///
 /// # Errors
 /// As for [`rebuild`].
-pub fn replace(data: &Path, listings: &Listings) -> Result<()> {
-    rebuild(data, listings, &|_| {})?;
+pub fn replace(data: &Path, listings: &Listings, progress: &dyn Fn(u64)) -> Result<()> {
+    rebuild(data, listings, progress)?;
     let folder = data.join(FOLDER);
     let began = Instant::now();
     while numbers(&folder)?.len() > 1 && began.elapsed() < SWITCH_WAIT_MAX {

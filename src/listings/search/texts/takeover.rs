@@ -77,7 +77,7 @@ pub(super) fn take_over(folder: &Path, number: u64) -> Result<()> {
     publish(folder, number + 1)?;
     tracing::warn!(
         number = number + 1,
-        "another process writes the text index no longer; this one does now"
+        "another process no longer writes the text index; this one does now"
     );
     Ok(())
 }

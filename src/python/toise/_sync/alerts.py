@@ -44,7 +44,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
         match: Sequence[MatchT] = cast("Sequence[Any]", ("ALERT_MATCH_CREATED",)),
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Saves an alert and returns its identifier. It is active at once and tests everything written from then on.
+        """Saves an alert and returns its identifier. It tests everything that is written from then on.
 
         Args:
             name: name of the alert.
@@ -129,7 +129,7 @@ class Alerts(Generic[FilterT, MatchT, RecordT, AlertT, PayloadT, PreviewT]):
     def replay(
         self, alert_id: str, start: date | str, end: date | str, *, items_max: int | None = None
     ) -> types.Replay:
-        """Sends the matches of an alert between two moments again, in new deliveries."""
+        """Sends the matches of an alert between two times again, in new deliveries."""
         body: dict[str, Any] = {"from": _moment(start), "to": _moment(end)}
         if items_max is not None:
             body["max_items"] = items_max

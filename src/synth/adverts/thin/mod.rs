@@ -12,6 +12,8 @@
     clippy::approx_constant,
     reason = "measured shares may resemble mathematical constants"
 )]
+// Its script formats it, with longer lines.
+#[rustfmt::skip]
 mod measured;
 
 use super::lifecycle::SynthSighting;

@@ -1,4 +1,4 @@
-//! The font of plots: DejaVu Sans, compiled in, so that no font has to be installed to draw one.
+//! The font of plots: DejaVu Sans, compiled in, so that drawing a plot needs no installed font.
 
 use plotters::style::{FontStyle, register_font};
 
