@@ -425,10 +425,23 @@ async fn listen(
 
 async fn bind(wanted: &str) -> Result<TcpListener, Failure> {
     let listener = toise_transport::listener::listen(wanted).await;
-    listener.map_err(|error| {
-        let help = "another address, such as a free port of this machine: --listen 127.0.0.1:0";
-        format!("cannot listen on {wanted}: {error}; {help}").into()
-    })
+    listener.map_err(|error| cannot_listen(wanted, &error))
+}
+
+/// Checks that an address can be listened on, before work that takes long. Does not keep it.
+///
+/// # Errors
+/// It cannot.
+pub fn check_address(wanted: &str) -> Result<(), Failure> {
+    let listener = std::net::TcpListener::bind(wanted);
+    listener
+        .map(drop)
+        .map_err(|error| cannot_listen(wanted, &error))
+}
+
+fn cannot_listen(wanted: &str, error: &std::io::Error) -> Failure {
+    let help = "another address, such as a free port of this machine: --listen 127.0.0.1:0";
+    format!("cannot listen on {wanted}: {error}; {help}").into()
 }
 
 /// Resolves at SIGTERM or Ctrl-C.

@@ -241,6 +241,11 @@ fn cells(home: &ValuedHome) -> [String; 7] {
     let number = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let interval = home.lower.zip(home.upper);
+    let mut changes = text(&home.changes);
+    // Comparables are named last.
+    if let Some(count) = home.new_comparable_count.filter(|count| *count > 1) {
+        changes.push_str(&format!(" ({count})"));
+    }
     [
         home.key.clone(),
         home.error.clone().unwrap_or_else(|| number(home.price)),
@@ -248,6 +253,6 @@ fn cells(home: &ValuedHome) -> [String; 7] {
         number(home.previous_price),
         text(&home.dpe_class),
         text(&home.sale_date),
-        text(&home.changes),
+        changes,
     ]
 }

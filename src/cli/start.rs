@@ -11,6 +11,7 @@ use super::result::listed_codes;
 use super::welcome::{SamplePlaces, serve_with_welcome};
 use super::{CommandResult, Common};
 use toise_app::refresh::{Refresher, held_departments};
+use toise_app::serve::check_address;
 use toise_geo::departments::CODES;
 
 /// Arguments of `start`.
@@ -45,6 +46,7 @@ pub fn run(common: &Common, arguments: &StartArgs) -> CommandResult {
     } else {
         arguments.departments.clone()
     };
+    check_address(&config.server.listen)?;
     import_and_train(common, arguments, &codes)?;
     let places = SamplePlaces::of_department(&codes[0]);
     serve_with_welcome(common, &config, &places)

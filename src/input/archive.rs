@@ -22,7 +22,7 @@ const TABLES: [&str; 15] = [
 /// Words in the names of members that accompany a table.
 const NOTICES: [&str; 5] = ["readme", "lisez", "licen", "notice", "config.txt"];
 /// Endings of geodata that is not read from an archive, and what to do with it.
-const GEODATA: [(&str, &str); 3] = [
+const GEODATA: [(&str, &str); 4] = [
     (
         ".shp",
         "; unpack it and convert the Shapefile: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.shp",
@@ -30,6 +30,10 @@ const GEODATA: [(&str, &str); 3] = [
     (
         ".gpkg",
         "; unpack it and convert the GeoPackage: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.gpkg",
+    ),
+    (
+        ".kml",
+        "; unpack it and convert the KML: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.kml",
     ),
     (".fgb", "; unpack the FlatGeobuf"),
 ];
@@ -141,7 +145,7 @@ pub(crate) fn table(
             return Err(Error::Refused(format!(
                 "the zip archive holds no table, only {}{}",
                 shown.join(", "),
-                found.map_or("", |(_, advice)| advice)
+                found.map_or("", |(_, advice)| *advice)
             )));
         }
         (several, _) => {

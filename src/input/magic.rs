@@ -55,6 +55,8 @@ const TEXT_BYTES: usize = 4 << 10;
 const BYTE_ORDER_MARKS: [&[u8]; 3] = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"];
 /// Beginning of a table in HTML, which some programs save as `.xls`.
 const HTML_TABLE: &[u8] = b"<table";
+/// Beginnings of geodata in XML.
+const GEODATA: [&[u8]; 3] = [b"<kml", b"<gml:", b"<wfs:"];
 /// Beginnings of HTML pages, in lower case.
 const HTML: [&[u8]; 2] = [b"<!doctype html", b"<html"];
 /// Beginnings that may precede the first element: a comment, and the declaration of XML.
@@ -101,7 +103,9 @@ impl Magic {
             return Self::Refused("a web page, perhaps the error page of a download");
         }
         // `<table>` may also be the root of XML.
-        if begins_with(content, HTML_TABLE) && !text.starts_with(b"<?") {
+        if GEODATA.iter().any(|begin| begins_with(content, begin)) {
+            Self::Markup("KML or GML: convert it: ogr2ogr -t_srs EPSG:4326 zones.geojson zones.kml")
+        } else if begins_with(content, HTML_TABLE) && !text.starts_with(b"<?") {
             Self::Markup("a table in HTML: open it in a spreadsheet and save it as CSV or XLSX")
         } else if is_tag(text) || is_tag(content) {
             Self::Markup("XML, which only ingest reads: save the table as CSV or XLSX")

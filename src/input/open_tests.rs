@@ -80,6 +80,10 @@ fn what_is_no_table_is_refused_by_name() {
         ),
         (b"\x00\x00\x27\x0a\x00\x00".to_vec(), "this is a Shapefile"),
         (gzip(b"fgb\x03fgb\x00"), "and only unpacked"),
+        (
+            b"<?xml version='1.0'?>\n<kml xmlns='http://www.opengis.net/kml/2.2'>".to_vec(),
+            "this is KML or GML: convert it: ogr2ogr",
+        ),
         (two, "holds 2 tables (a.csv, b.csv): unpack it"),
         (document, "this is a text document"),
         (b"PK\x03\x04 cut off".to_vec(), "perhaps cut off"),

@@ -39,10 +39,13 @@ impl Components<'_> {
         if schema["type"] != "object" {
             return None;
         }
-        (0..=DEPTH_MAX)
+        let cuts = (0..=DEPTH_MAX)
             .rev()
             .map(|depth| self.cut(schema, depth))
-            .flat_map(|cut| [cut.clone(), without_descriptions(&cut)])
+            .flat_map(|cut| [cut.clone(), without_descriptions(&cut)]);
+        let bare = without_descriptions(&self.cut(schema, 0));
+        let shallower = (1..=DEPTH_MAX).rev().map(|levels| opened(&bare, levels));
+        cuts.chain(shallower)
             .find(|cut| cut.to_string().len() <= OUTPUT_BYTES_MAX)
             .map(into_object)
     }
@@ -111,6 +114,16 @@ fn without_descriptions(schema: &Value) -> Value {
         parts.retain(|name, part| name != "description" || part.is_object());
     }
     copy
+}
+
+/// Copies a schema in which the records below some levels of records are left open.
+fn opened(schema: &Value, levels: usize) -> Value {
+    let is_record = schema["type"] == "object" && schema["properties"].is_object();
+    if is_record && levels == 0 {
+        return json!({"type": "object"});
+    }
+    let levels = levels - usize::from(is_record);
+    map_parts(schema, |part| opened(part, levels))
 }
 
 /// Copies a value and applies `change` to each of its parts.
@@ -193,5 +206,8 @@ mod tests {
         assert_eq!(known.bounded(&described).map(Value::Object), Some(bare));
         let long = json!({"type": "object", "properties": {about: {"type": "string"}}});
         assert_eq!(known.bounded(&long), None);
+        let outer = |item| json!({"type": "object", "properties": {"list": {"type": "array", "items": item}}});
+        let open = outer(json!({"type": "object"}));
+        assert_eq!(known.bounded(&outer(long)).map(Value::Object), Some(open));
     }
 }

@@ -63,7 +63,7 @@ pub struct ValuedHome {
     pub known_comparables: Option<String>,
     /// Number of sales that the last change reported as new comparables.
     pub new_comparable_count: Option<i64>,
-    /// The latest [`NEW_COMPARABLES_MAX`] of them, as a JSON array of [`ComparableSale`].
+    /// The latest of them, as a JSON array of objects with `id`, `date`, `price` and `distance_m`.
     pub new_comparables: Option<String>,
 }
 

@@ -24,6 +24,9 @@ const PAGE_BYTES_MAX: u64 = 512 << 20;
 const FINISHED_KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 /// Maximum pages of one download; the whole country has about 1,500.
 const PAGES_MAX: u32 = 20_000;
+/// Minimum share of the diagnostics that a source says it has that its pages must contain, percent. The source may change
+/// during a long download.
+const LISTED_PERCENT_MIN: u64 = 99;
 /// Maximum size of an answer that has at most one diagnostic, bytes.
 const SURVEY_BYTES_MAX: u64 = 1 << 20;
 /// Column with the identifier of a diagnostic.
@@ -56,21 +59,27 @@ pub struct Survey {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct PageFetchProgress {
     pages: u32,
+    /// Diagnostics in these pages.
+    rows: u64,
+    /// The smallest number of diagnostics that a page says there are.
+    total: Option<u64>,
     next: Option<String>,
     done: bool,
 }
 
 #[derive(Deserialize)]
 struct PageEnd {
+    total: Option<u64>,
     next: Option<String>,
-    results: serde::de::IgnoredAny,
+    results: Vec<serde::de::IgnoredAny>,
 }
 
 /// Downloads the diagnostics of departments. If a finished download is found on
 /// disk, its import was interrupted; its pages are reused while they are less than a day old.
 ///
 /// # Errors
-/// An unknown department, or a page that cannot be downloaded. Pages downloaded so far are kept for the next attempt.
+/// An unknown department, or a page that cannot be downloaded; pages downloaded so far are then kept for the next attempt.
+/// Or the pages contain fewer diagnostics than the source says it has, or never end.
 pub async fn fetch(
     downloads: Downloads<'_>,
     base: &str,
@@ -97,21 +106,36 @@ pub async fn fetch(
         let url = journey.next.clone().unwrap_or_else(|| first.clone());
         let page = downloads.client.get(&url, PAGE_BYTES_MAX).await?;
         let end: PageEnd = read_page(&url, &page)?;
-        let serde::de::IgnoredAny = end.results;
         bar.inc(page.len() as u64);
         let path = page_path(&folder, journey.pages + 1);
         write(&path, &page)?;
         journey.pages += 1;
+        journey.rows += end.results.len() as u64;
+        journey.total = journey.total.into_iter().chain(end.total).min();
         journey.done = end.next.is_none();
         journey.next = end.next.map(|next| on_base(base, &next));
+        if let Some(reason) = fault_of(&journey, &url) {
+            std::fs::remove_dir_all(&folder).map_err(|source| file_error(&folder, source))?;
+            return Err(Error::Answer {
+                url,
+                expected: "all pages of diagnostics",
+                reason,
+            });
+        }
         write(
             &journey_path,
             &serde_json::to_vec(&journey).unwrap_or_default(),
         )?;
     }
     bar.finish_and_clear();
+    // The source, because the page on disk is deleted after the import.
+    let name_of = |page: u32| match journey.pages {
+        1 => base.to_owned(),
+        _ => format!("{base} page {page}"),
+    };
     let inputs = (1..=journey.pages)
         .map(|page| ImportInput {
+            name: name_of(page),
             has_all_columns: true,
             ..ImportInput::local(page_path(&folder, page))
         })
@@ -121,6 +145,16 @@ pub async fn fetch(
         temporary: Some(folder),
         ..FetchedSources::default()
     })
+}
+
+/// Returns why a download must not go on after the page at an address, if so.
+fn fault_of(journey: &PageFetchProgress, url: &str) -> Option<String> {
+    if journey.next.as_deref() == Some(url) {
+        return Some("its next page is itself".to_owned());
+    }
+    let total = journey.total.filter(|_| journey.done)?;
+    let is_short = journey.rows * 100 < total * LISTED_PERCENT_MIN;
+    is_short.then(|| format!("they have {} of {total}", journey.rows))
 }
 
 fn is_recent(path: &Path) -> bool {

@@ -215,13 +215,42 @@ async fn an_interrupted_paged_download_resumes_at_its_page() {
     let fetched = diagnostics::fetch(downloads, &server.base, &codes, since)
         .await
         .unwrap();
-    assert_eq!(fetched.inputs.len(), 2);
+    let names: Vec<&str> = fetched.inputs.iter().map(|one| one.name.as_str()).collect();
+    let expected = [1, 2].map(|page| format!("{} page {page}", server.base));
+    assert_eq!(names, expected);
     let heads = server.heads();
     // The first page is requested only once.
     assert_eq!(heads.len(), 3, "{heads:?}");
     let start = "GET /lines?size=10000&qs=code_departement_ban%3A%2848%29+AND+\
         date_etablissement_dpe%3A%5B2026-01-01+TO+*%5D ";
     assert!(heads[0].starts_with(start), "{heads:?}");
+}
+
+#[tokio::test]
+async fn pages_of_diagnostics_that_end_early_or_never_are_refused_and_asked_for_again() {
+    let server = Server::start(|head, number| {
+        let next = r#""next":"https://official.example/lines?size=10000&after=7","#;
+        let (next, results) = match (head.contains("after=7"), number) {
+            (false, 0) => ("", ""),
+            (true, 2) => (next, ""),
+            (false, _) => (next, r#"{"numero_dpe":"A"}"#),
+            (true, _) => ("", r#"{"numero_dpe":"B"}"#),
+        };
+        let body = format!(r#"{{"total":2,{next}"results":[{results}]}}"#);
+        let headers = "content-type: application/json\r\n";
+        answer("200 OK", headers, body.len(), body.as_bytes())
+    })
+    .await;
+    let (data, client) = (tempfile::tempdir().unwrap(), client());
+    let downloads = downloads(&client, data.path());
+    let codes = ["48".to_owned()];
+    let since = &DiagnosticRange::Beginning;
+    let fetch = async || diagnostics::fetch(downloads, &server.base, &codes, since).await;
+    for reason in ["they have 0 of 2", "its next page is itself"] {
+        let refused = fetch().await.unwrap_err().to_string();
+        assert!(refused.contains(reason), "{refused}");
+    }
+    assert_eq!(fetch().await.unwrap().inputs.len(), 2);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Open data kept up to date, with the executable: `refresh` over three editions of the sources, interrupted and resumed,
 //! on a server's schedule, and `start`, from nothing to a served data folder.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -365,6 +366,19 @@ async fn a_server_refreshes_on_its_schedule_and_says_how_old_its_tables_are() {
         "{message}"
     );
     assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn start_refuses_an_address_in_use_before_it_downloads() {
+    let publisher = first_edition(&Rows::read());
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let arguments = ["start", "--departments", "48", "--listen", &*address];
+    let (code, _, message) = output_of(publisher.toise(folder.path(), &arguments));
+    assert_eq!(code, Some(1), "{message}");
+    assert_has(&message, "cannot listen on");
+    assert!(publisher.world().asked().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,6 +149,10 @@ def test_an_agent_finds_compares_and_values_homes(connect: Connect, way: str) ->
             level = {"level": "department", "type": "CLASS_FLAT", "location": {"departments": ["75"]}}
             assert (await call(client, "price_level", level))["data"][0]["place"] == "75"
             assert (await call(client, "geocode", {"q": "Lyon"}))["type"] == "FeatureCollection"
+            (portfolio,) = (await call(client, "list_portfolios"))["data"]
+            page = (await call(client, "get_portfolio", {"name": portfolio["name"], "size": 2}))["data"]
+            assert page["home_count"] == portfolio["home_count"]
+            assert len(page["homes"]) <= 2
 
     asyncio.run(asked())
 

@@ -117,6 +117,9 @@ const homeAddress = (home) => `#/home?${new URLSearchParams({ lat: home.latitude
 /** Only a street or a town was found of the address of a home, so that its position and value are less exact. */
 const Precision = ({ of }) => ["STREET", "TOWN"].includes(of) && html` <${Badge} kind="warn">${word(`precision.${of}`)}<//>`;
 
+/** A change in words, with the number of new comparables if there are several. */
+const changeText = (home, change) => word(`change.${change}`) + (change === "comparable" && home.new_comparable_count > 1 ? ` (${number(home.new_comparable_count)})` : "");
+
 /** The columns in which a home has a value: what they need, and the column. */
 const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => home[field] !== undefined)).map(([, ...column]) => column);
 
@@ -125,7 +128,7 @@ const COLUMNS = () => [
     <${Precision} of=${home.address_precision} />`],
   ["key", word("value"), (home) => (home.error ? html`<small class="quiet aside">${home.error}</small>` : html`<span class="nowrap"><b>${euros(home.price)}</b></span><br /><small class="quiet nowrap">${euros(home.lower)} – ${euros(home.upper)}</small>
     ${home.warning && html`<br /><small class="quiet aside">${word(`warning.${home.warning}`)}</small>`}`), true],
-  ["changed_at", word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${word(`change.${change}`)}<//> `)}
+  ["changed_at", word("lastChange"), (home) => html`${home.changes?.map((change) => html`<${Badge} kind=${CHANGE_KIND[change]}>${changeText(home, change)}<//> `)}
     ${home.changed_at && html`<br /><small class="quiet nowrap">${day(home.changed_at)}${home.changes?.includes("value") && home.previous_price !== undefined ? ` · ${euros(home.previous_price)} → ${euros(home.price)}` : ""}</small>`}`],
   ["dpe_class", word("energyClass"), (home) => home.dpe_class && html`<span class="face energy small ${home.dpe_class}">${home.dpe_class}</span>`],
   ["sale_price", word("sale"), (home) => home.sale_price !== undefined && html`<span class="nowrap">${euros(home.sale_price)}</span><br /><small class="quiet nowrap">${day(home.sale_date)}</small>`, true],
