@@ -150,7 +150,7 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
 }
 
 /// Returns whether a text begins as a JSON object with rows does: its first line opens something, and is no whole
-/// object, or it has only one line, with a list named `results`, `features`, `data` or the like.
+/// object, or it has only one line, with a list as its first value or named `results`, `features`, `data` or the like.
 pub fn is_document(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let (line, rest) = start.split_at(memchr::memchr(b'\n', start).unwrap_or(start.len()));
@@ -163,17 +163,22 @@ pub fn is_document(start: &[u8]) -> bool {
     line.starts_with(b"{") && opens && read.is_err_and(|error| error.is_eof())
 }
 
-/// Returns whether a line of JSON has a list of objects, or an empty one, with a name of [`ROW_LISTS`].
+/// Returns whether a line of JSON has a list of objects, or an empty one, as its first value or with a name of
+/// [`ROW_LISTS`].
 fn has_row_list(line: &[u8]) -> bool {
-    let opens_rows = |name: &str| {
-        let name = format!("\"{name}\"");
-        memchr::memmem::find_iter(line, name.as_bytes()).any(|at| {
-            let value = line[at + name.len()..].trim_ascii_start();
-            let value = value.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
-            value.is_some_and(|value| value.starts_with(b"[") && is_array_of_objects(value))
-        })
+    let is_list = |after_name: &[u8]| {
+        let value = after_name.trim_ascii_start().strip_prefix(b":");
+        value.is_some_and(is_array_of_objects)
     };
-    ROW_LISTS.iter().any(|name| opens_rows(name))
+    let inner = line.strip_prefix(b"{").unwrap_or(line);
+    let name = inner.trim_ascii_start().strip_prefix(b"\"");
+    let first = name.and_then(|name| Some(&name[memchr::memchr(b'"', name)? + 1..]));
+    let is_named = |name: &str| {
+        let name = format!("\"{name}\"");
+        let mut places = memchr::memmem::find_iter(line, name.as_bytes());
+        places.any(|at| is_list(&line[at + name.len()..]))
+    };
+    first.is_some_and(is_list) || ROW_LISTS.iter().any(|name| is_named(name))
 }
 
 /// Finds the rows of a JSON object: the only list of objects in it, or in the objects inside it. Returns the text of the
@@ -292,6 +297,7 @@ mod tests {
         );
         for answer in [
             "{\"total\":2,\"results\":[{\"a\":1},{\"a\":2}]}",
+            "{\"flats\": [{\"a\": 1}, {\"a\": 2}]}",
             "{\"type\": \"FeatureCollection\", \"features\": [ {\"a\": 1}, {\"a\": 2}]}\n",
         ] {
             assert!(is_document(answer.as_bytes()), "{answer}");
@@ -315,7 +321,7 @@ mod tests {
             lines,
             "{\"a\": 1}\n{\"a\": 2}\n",
             "{\"a\": 1}",
-            "{\"a\": [{\"b\": 1}]}",
+            "{\"id\": 1, \"a\": [{\"b\": 1}]}",
             "{\"data\": \"x\", \"results\": 2}",
             "{\"results\": [{\"a\": 1}]}\n{\"results\": [{\"a\": 2}]}\n",
             "{",

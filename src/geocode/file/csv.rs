@@ -24,6 +24,8 @@ const PROBE_BYTES: u64 = 256 << 10;
 const BLOCK_ROWS: usize = 4_096;
 /// Bytes after which a block ends however few records it has.
 const BLOCK_BYTES: usize = 4 << 20;
+/// Bytes of a row that cannot be read which its report shows.
+const ROW_BYTES_SHOWN: usize = 80;
 
 /// Errors of geocoding a CSV file.
 #[derive(Debug, thiserror::Error)]
@@ -358,7 +360,8 @@ pub fn next_block<R: Read>(
     let mut originals: Vec<u8> = Vec::new();
     let mut ends: Vec<(usize, usize, bool)> = Vec::new();
     let mut asked: Vec<Option<RowCells>> = Vec::new();
-    let mut lines: Vec<u64> = Vec::new();
+    // Of each row that is not blank, its line, and its beginning if it cannot be read.
+    let mut lines: Vec<(u64, String)> = Vec::new();
     let mut findings = RowFindings::default();
     let lines_before = records.lines();
     while ends.len() < BLOCK_ROWS && originals.len() < BLOCK_BYTES {
@@ -368,7 +371,6 @@ pub fn next_block<R: Read>(
         };
         plan.copy(&mut originals, record.bytes);
         let is_blank = record.bytes.is_empty();
-        lines.extend((!is_blank).then_some(line));
         if record.is_broken && !is_blank {
             asked.push(None);
         } else if !is_blank {
@@ -378,6 +380,13 @@ pub fn next_block<R: Read>(
             let missing = plan.width.saturating_sub(cells.len());
             originals.extend(std::iter::repeat_n(plan.delimiter, missing));
         }
+        if !is_blank {
+            let is_unreadable = matches!(asked.last(), Some(None));
+            let shown = record.bytes.len().min(ROW_BYTES_SHOWN);
+            let shown = if is_unreadable { shown } else { 0 };
+            let text = plan.encoding.decode(&record.bytes[..shown]).into_owned();
+            lines.push((line, text));
+        }
         let end = originals.len();
         originals.extend_from_slice(record.line_break);
         ends.push((end, originals.len(), is_blank));
@@ -386,8 +395,8 @@ pub fn next_block<R: Read>(
         return Ok(None);
     }
     let answers = rows.answer(answers, &asked)?;
-    for (line, (cells, answer)) in lines.into_iter().zip(asked.iter().zip(&answers)) {
-        findings.count(line, cells.as_ref(), answer);
+    for ((line, text), (cells, answer)) in lines.iter().zip(asked.iter().zip(&answers)) {
+        findings.count_row(*line, cells.as_ref(), answer, text);
     }
     let mut answers = answers.into_iter();
     let mut block = CsvBlock {

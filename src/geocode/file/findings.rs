@@ -23,9 +23,20 @@ pub struct RowFindings {
 impl RowFindings {
     /// Counts the result of a row.
     pub fn count(&mut self, line: u64, query: Option<&RowCells>, answer: &RowAnswer) {
+        self.count_row(line, query, answer, "");
+    }
+
+    /// Counts the result of a row; `text` is the beginning of one that cannot be read.
+    pub fn count_row(
+        &mut self,
+        line: u64,
+        query: Option<&RowCells>,
+        answer: &RowAnswer,
+        text: &str,
+    ) {
         if answer.status == RowStatus::Error {
             let fault = query.map(RowCells::fault);
-            let (reason, cell) = fault.unwrap_or((UNREADABLE, String::new()));
+            let (reason, cell) = fault.unwrap_or((UNREADABLE, text.to_owned()));
             self.left_out.add(reason, line, "", &cell);
         }
         if let Some(code) = query.and_then(RowCells::ignored_code) {

@@ -361,6 +361,9 @@ fn rows_in_error_are_named_by_their_line() {
         let example = &found.examples[0];
         (reason.clone(), example.line, example.value.clone())
     };
+    let long_row = "town,code\nMende,x,y\n";
+    let (_, _, text) = read("long.csv", long_row, request(&["town"]));
+    assert_eq!(text, "Mende,x,y");
     let line = |name: &str, text: &str| {
         let (reason, line, _) = read(name, text, request(&["town"]));
         assert!(reason.starts_with("the row cannot be read:"), "{reason}");
