@@ -270,17 +270,22 @@ impl Geocoder {
         }
         let most = found.iter().map(|one| one.0).fold(0.0, f32::max);
         found.retain(|one| one.0 >= most * RARITY_SHARE_MIN);
-        if found.len() > ELSEWHERE_STREETS_MAX {
-            found.sort_by_cached_key(|(rarity, segment, street)| {
-                let rarity = (rarity * SCORE_PARTS) as i64;
-                (Reverse(rarity), self.remoteness(request, *segment, *street))
-            });
-            found.truncate(ELSEWHERE_STREETS_MAX);
+        if found.len() <= ELSEWHERE_STREETS_MAX {
+            let found = found.into_iter();
+            return found
+                .map(|(_, segment, street)| (segment, street))
+                .collect();
         }
-        found
-            .into_iter()
-            .map(|(_, segment, street)| (segment, street))
-            .collect()
+        let ranked = found.into_iter().map(|(rarity, segment, street)| {
+            let rarity = (rarity * SCORE_PARTS) as i64;
+            let remoteness = self.remoteness(request, segment, street);
+            (Reverse(rarity), remoteness, segment, street)
+        });
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.select_nth_unstable(ELSEWHERE_STREETS_MAX);
+        ranked.truncate(ELSEWHERE_STREETS_MAX);
+        let nearest = ranked.into_iter();
+        nearest.map(|one| (one.2, one.3)).collect()
     }
 }
 

@@ -29,8 +29,8 @@ use toise_geo::places::{DIVIDED_CITIES, Place, PlaceKind, Places};
 pub(crate) use rank::{FAR_M, FOUND_FROM, importance};
 pub use rank::{Match, Matched, PartMatch, position};
 
-/// Maximum number of candidates kept of one reading.
-const KEPT_OF_READING: usize = 40;
+/// Maximum number of candidates kept of one reading: as many as a request may ask for.
+const KEPT_OF_READING: usize = 50;
 /// Candidates kept beyond the requested number: some may be at the same spot, and the best one at another spot shows
 /// how doubtful the first result is.
 const KEPT_BEYOND: usize = 8;

@@ -164,6 +164,8 @@ fn streets_of_one_name_share_their_probability() {
     // Streets that the search finds but does not keep count too.
     let all = Geocoder::new(vec![segment(&town_halls())]);
     assert!(all.search(&request)[0].probability <= 1.0 / 100.0);
+    request.limit = 50;
+    assert_eq!(all.search(&request).len(), 50);
     request.near = Some((rows[7].lat, rows[7].lon));
     let first = &geocoder.search(&request)[0];
     assert_eq!(position(&geocoder, first).0, rows[7].lat);
