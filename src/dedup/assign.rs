@@ -203,11 +203,23 @@ pub fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) 
     let mut found = contradictions(new, member);
     match (found.next(), found.next()) {
         (None, _) => true,
-        (Some(Contradiction::Commune | Contradiction::Energy | Contradiction::Price), None) => {
-            comparison.is_identified() || comparison.shares_pictures() || comparison.is_one_text
-        }
-        (Some(_), None) => comparison.is_identified(),
+        (Some(only), None) => comparison.is_identified() || is_excused(only, comparison),
         (Some(_), Some(_)) => false,
+    }
+}
+
+/// Returns whether a single contradiction is more likely a mistake than a second home, by evidence that does not identify
+/// the home in every case.
+fn is_excused(only: Contradiction, comparison: &Comparison) -> bool {
+    match only {
+        Contradiction::Commune | Contradiction::Price => {
+            comparison.shares_pictures() || comparison.is_one_text
+        }
+        Contradiction::Energy => {
+            comparison.shares_pictures() || comparison.is_one_text || comparison.is_one_plot()
+        }
+        Contradiction::Surface => comparison.is_one_plot(),
+        Contradiction::Floor | Contradiction::Land => false,
     }
 }
 

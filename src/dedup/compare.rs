@@ -6,10 +6,11 @@ use super::blocks::{classes_differ, compatible};
 use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
-    ENERGY_CLASSES_EQUAL, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON, ONLINE_TOGETHER,
-    OTHER_NAME, amenities, are_two_units, bedrooms, building, condominium, count_difference,
-    description, district, energy, figures, floor, identifier, kind, land, photos, place, portal,
-    previous_price, price, reference, seller, street_address, surface, titles,
+    ENERGY_CLASSES_EQUAL, MEASURED_AGAIN, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON,
+    ONLINE_TOGETHER, OTHER_NAME, SURFACE_ROUNDED, amenities, are_two_units, bedrooms, building,
+    condominium, count_difference, description, district, energy, figures, floor, identifier, kind,
+    land, photos, place, portal, previous_price, price, reference, seller, street_address, surface,
+    titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -89,8 +90,11 @@ pub struct Comparison {
     /// of a programme or rooms of a flat share then adds no bits.
     pub programme: bool,
     /// Whether both have the same text and price, so that a mistake in the commune or energy class of one advert is more
-    /// likely than a second home. The text must be long or have figures, and not be that of a programme.
+    /// likely than a second home. The text must be long or have figures, and not be that of a programme. A long text may
+    /// differ in a few words if surface and plot are the same.
     pub is_one_text: bool,
+    /// Whether both texts are long and nearly the same.
+    pub is_one_long_text: bool,
     /// The evidence of each field in the order of the table, without fields that are missing in either advert.
     pub evidence: InlineVec<FieldEvidence, FIELDS>,
 }
@@ -120,17 +124,33 @@ impl Comparison {
     /// Returns whether the home is identified by something other than its features: pictures shown by two sellers, a
     /// shared reference of one seller, or the same number in both URLs. This outweighs a single contradiction. Pictures
     /// of one seller do not count, because a seller may show the same pictures for several flats of a building; on one
-    /// portal, sellers that are not known may be one.
+    /// portal, sellers that are not known may be one. Two sellers hardly ever write one long text, so a reference counts
+    /// with such a text and one price, too.
     pub fn is_identified(&self) -> bool {
         let seller = self.level(ComparedField::Seller);
         let are_two_sellers = match seller {
             Some(_) => !self.one_seller,
             None => self.is_at_most(ComparedField::Portal, 0),
         };
+        let is_one_price = self.is_at_most(ComparedField::Price, 0);
+        let are_one_seller =
+            self.one_seller || self.is_one_long_text && is_one_price && !self.is_series();
         !self.programme
             && ((are_two_sellers && self.shares_pictures())
                 || self.is_at_most(ComparedField::Identifier, 0)
-                || (self.one_seller && self.is_at_most(ComparedField::Reference, 0)))
+                || (are_one_seller && self.is_at_most(ComparedField::Reference, 0)))
+    }
+
+    /// Returns whether two sellers ask one price for a house on a plot of the same area, which is nearly unique unless it
+    /// is rounded. One of them then measured the house again, or read another diagnostic. One seller, whose adverts have
+    /// one text, may sell several plots of one area.
+    pub fn is_one_plot(&self) -> bool {
+        !self.programme
+            && !self.one_seller
+            && !self.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
+            && self.is_at_most(ComparedField::Land, 0)
+            && self.is_at_most(ComparedField::Price, 0)
+            && self.is_at_most(ComparedField::Surface, MEASURED_AGAIN)
     }
 
     /// Returns whether the titles show two homes of a series. A common text then adds no bits.
@@ -188,6 +208,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         one_seller: false,
         programme: of_programme(one, other),
         is_one_text: false,
+        is_one_long_text: false,
         evidence: InlineVec::default(),
     };
     if !compatible(one, other) {
@@ -269,7 +290,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             });
         }
     }
-    comparison.is_one_text = is_one_text(&comparison, one);
+    let is_long = |advert: &Fingerprint| advert.text.is_some_and(|text| text.is_long());
+    comparison.is_one_long_text = is_long(one)
+        && is_long(other)
+        && comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT);
+    comparison.is_one_text = is_one_text(&comparison);
     comparison.veto = if are_two_units(one, other) {
         Some(Veto::Programme)
     } else {
@@ -332,12 +357,15 @@ fn is_of_whole_flat(field: ComparedField) -> bool {
     )
 }
 
-/// Decides [`Comparison::is_one_text`]; `one` is either of both adverts.
-fn is_one_text(comparison: &Comparison, one: &Fingerprint) -> bool {
-    let is_long = one.text.is_some_and(|text| text.is_long());
-    let is_same = is_long && comparison.is_at_most(ComparedField::Text, 0)
-        || comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
-            && comparison.is_at_most(ComparedField::Figures, 0);
+/// Decides [`Comparison::is_one_text`].
+fn is_one_text(comparison: &Comparison) -> bool {
+    let is_at_most = |field: ComparedField, level: u8| comparison.is_at_most(field, level);
+    let is_one_house =
+        is_at_most(ComparedField::Surface, SURFACE_ROUNDED) && is_at_most(ComparedField::Land, 0);
+    let is_same = comparison.is_one_long_text
+        && (is_at_most(ComparedField::Text, 0) || is_one_house)
+        || is_at_most(ComparedField::Text, NEARLY_ONE_TEXT)
+            && is_at_most(ComparedField::Figures, 0);
     is_same
         && !comparison.programme
         && !comparison.is_series()

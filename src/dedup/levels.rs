@@ -130,6 +130,11 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     })
 }
 
+/// Level of [`surface`]: equal when rounded.
+pub const SURFACE_ROUNDED: u8 = 2;
+/// Level of [`surface`]: within 6 %, as two people measure one home.
+pub const MEASURED_AGAIN: u8 = 4;
+
 /// Compares habitable areas, or plot areas for land.
 pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.class == Class::Land {
@@ -152,7 +157,7 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
         is_round && first.abs_diff(second) < step
     };
     if is_rounded_to(100) || is_rounded_to(10) {
-        return Some(2);
+        return Some(SURFACE_ROUNDED);
     }
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
 }

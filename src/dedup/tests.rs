@@ -854,6 +854,70 @@ fn one_long_text_and_price_outweigh_a_wrong_commune() {
         !is_one_text("Studio lumineux à vendre"),
         "many adverts say so"
     );
+    // A few other words do not matter between houses of one surface and plot.
+    let house = fingerprint(&with(
+        elsewhere(&[("/description", json!(text))]),
+        &[
+            ("/type", json!("CLASS_HOUSE")),
+            ("/land", json!({"surface": 577})),
+            ("/medias", Value::Null),
+        ],
+    ));
+    let mut moved = house;
+    moved.commune = Some(*b"75114");
+    moved.spot = None;
+    moved.text.as_mut().unwrap().lanes[0] ^= 1;
+    assert!(compare(&house, &moved).is_one_text);
+    assert!(may_share(&house, &moved));
+    moved.land_m2 = None;
+    assert!(!compare(&house, &moved).is_one_text);
+}
+
+#[test]
+fn a_reference_counts_if_one_long_text_shows_that_the_seller_is_one() {
+    let nameless = elsewhere(&[("/seller", Value::Null), ("/medias", Value::Null)]);
+    let one = fingerprint(&nameless);
+    let mut other = one;
+    (other.portal, other.address_number) = (7, None);
+    assert!(one.text.unwrap().is_long() && !one.references.is_empty());
+    assert!(compare(&one, &other).is_identified());
+    other.price_eur = Some(300_000);
+    assert!(!compare(&one, &other).is_identified());
+    other.price_eur = one.price_eur;
+    other.text = None;
+    assert!(!compare(&one, &other).is_identified());
+}
+
+#[test]
+fn one_plot_and_price_outweigh_a_second_measurement_of_a_house() {
+    let house = |surface_dm2: u32, land_m2: u32| Fingerprint {
+        class: toise_contract::enums::EnumPropertyClass::House,
+        land_m2: Some(land_m2),
+        ..thin(615_000, surface_dm2, b"33550")
+    };
+    let one = house(14_500, 769);
+    assert_eq!(
+        contradictions(&one, &house(15_000, 769)).collect::<Vec<_>>(),
+        [Contradiction::Surface]
+    );
+    assert!(may_share(&one, &house(15_000, 769)));
+    assert!(!may_share(&one, &house(16_000, 769)), "too far apart");
+    assert!(
+        !may_share(&house(14_500, 750), &house(15_000, 750)),
+        "round"
+    );
+    let cheaper = Fingerprint {
+        price_eur: Some(609_000),
+        ..house(15_000, 769)
+    };
+    assert!(!may_share(&one, &cheaper));
+    // A seller may sell several plots of one area.
+    let sold = |surface_dm2: u32| {
+        let mut sold = house(surface_dm2, 769);
+        sold.seller.push(7);
+        sold
+    };
+    assert!(!may_share(&sold(14_500), &sold(15_000)));
 }
 
 #[test]
