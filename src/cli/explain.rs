@@ -74,6 +74,14 @@ fn reason_apart(apart: ApartReason) -> &'static str {
         ApartReason::Dissenters => {
             "because other adverts of their properties, named above, keep them apart"
         }
+        ApartReason::NotCompared => {
+            "because they are not compared: only adverts of one class with a similar place and surface, or with a common \
+             reference, and homes with the same price and surface are; `toise properties merge` makes them one"
+        }
+        ApartReason::LaterUnlike => {
+            "because the later of the two decides, and they do not match among the adverts around that one; with the \
+             arguments in the other order, this command shows that comparison"
+        }
         ApartReason::DecidedBefore => {
             "because they were placed when less was known or under other settings; `toise properties rebuild` decides \
              again"

@@ -4,9 +4,9 @@ use rusqlite::Connection;
 use rusqlite::types::ToSql;
 use serde::Serialize;
 
-use crate::placement::find::surroundings;
+use crate::placement::find::{AdvertsAround, surroundings};
 use crate::records::rows::{
-    as_compared_with, blob, fingerprint, fingerprints_of, first_row, flx_id, held_of,
+    adverts_of, as_compared_with, blob, fingerprint, fingerprints_of, first_row, flx_id, held_of,
     without_common_marks,
 };
 use crate::{Error, Listings, Result};
@@ -110,6 +110,20 @@ pub struct Explanation {
     /// Whether the two may share a property: they do not contradict each other, or something excuses it.
     #[serde(skip)]
     is_admitted: bool,
+    /// The outcome of a search around the later advert; `None` if something else keeps the two apart.
+    #[serde(skip)]
+    search: Option<LaterSearch>,
+}
+
+/// The outcome of a search around the later of two adverts, which decides whether they share a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LaterSearch {
+    /// It does not find the property of the earlier one.
+    Missed,
+    /// It finds the earlier one, and the two do not match among the adverts around the later one.
+    Unlike,
+    /// It finds a match.
+    Match,
 }
 
 /// The reason why two adverts that match are in two properties.
@@ -121,6 +135,10 @@ pub enum ApartReason {
     Contradiction,
     /// Other adverts of their properties keep them apart: [`Explanation::dissenters`].
     Dissenters,
+    /// Nothing compares them: the later one does not look up a key of the earlier one.
+    NotCompared,
+    /// They match only among the adverts around the earlier one, and the later one decides.
+    LaterUnlike,
     /// They were placed when less was known, or under other thresholds.
     DecidedBefore,
 }
@@ -139,7 +157,11 @@ impl Explanation {
         } else if !self.dissenters.is_empty() {
             ApartReason::Dissenters
         } else {
-            ApartReason::DecidedBefore
+            match self.search {
+                Some(LaterSearch::Missed) => ApartReason::NotCompared,
+                Some(LaterSearch::Unlike) => ApartReason::LaterUnlike,
+                Some(LaterSearch::Match) | None => ApartReason::DecidedBefore,
+            }
         })
     }
 }
@@ -291,11 +313,24 @@ pub(super) fn explanation(
         dissenters.extend(dissenters_of(connection, &other, &first)?);
         dissenters.truncate(DISSENTERS_MAX);
     }
+    let is_admitted = admits(&compared, &of_other, &comparison);
+    let is_open = !together && !split && is_admitted && dissenters.is_empty();
+    let search = if is_open && verdict == DedupVerdict::Same {
+        let (earlier, later) = if one.number < other.number {
+            (&one, &other)
+        } else {
+            (&other, &one)
+        };
+        Some(search_around(connection, later, earlier, thresholds)?)
+    } else {
+        None
+    };
     Ok(Explanation {
         together,
         split,
         verdict,
-        is_admitted: admits(&compared, &of_other, &comparison),
+        is_admitted,
+        search,
         comparison,
         contradictions: contradictions(&one.fingerprint, &other.fingerprint).collect(),
         dissenters,
@@ -304,6 +339,27 @@ pub(super) fn explanation(
         portal_bits,
         common,
         adverts: [one, other],
+    })
+}
+
+/// Searches around the later advert as a rebuild does.
+fn search_around(
+    connection: &Connection,
+    later: &ExplainedAdvert,
+    earlier: &ExplainedAdvert,
+    thresholds: Thresholds,
+) -> Result<LaterSearch> {
+    let around = AdvertsAround::find(connection, &later.fingerprint, later.number)?;
+    let members = adverts_of(connection, earlier.property)?;
+    let found = around.possibly_same(connection)?;
+    if !found.iter().any(|advert| members.contains(advert)) {
+        return Ok(LaterSearch::Missed);
+    }
+    let of_earlier = as_compared_with(connection, &around.compared, &earlier.fingerprint)?;
+    let comparison = compare_among(&around.compared, &of_earlier, &around.surroundings);
+    Ok(match comparison.verdict(thresholds) {
+        DedupVerdict::Same => LaterSearch::Match,
+        DedupVerdict::Possible | DedupVerdict::Different => LaterSearch::Unlike,
     })
 }
 

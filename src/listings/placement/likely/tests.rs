@@ -7,7 +7,7 @@ use crate::Listings;
 use crate::placement::explain::ApartReason;
 use toise_base::clock::Clock;
 use toise_contract::listings::codes::FlxId;
-use toise_dedup::{Contradiction, Thresholds};
+use toise_dedup::{Contradiction, DedupVerdict, Thresholds};
 use toise_store::Store;
 
 /// A thin advert: nothing but a round price, whole square metres and rooms.
@@ -165,6 +165,70 @@ fn the_reason_why_a_match_is_apart_is_named() {
         .clone()
         .with_thresholds(Thresholds::new(0.8, 0.5).unwrap());
     assert_eq!(apart_because(&lenient), Some(ApartReason::DecidedBefore));
+}
+
+#[test]
+fn a_match_that_nothing_compares_is_explained_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    // A house and a flat only meet with the same price and surface.
+    let of_agency = |number: u32, class: &str, price: u32| {
+        let mut advert = thin(number);
+        advert["type"] = json!(class);
+        advert["currentPrice"]["value"] = json!(price);
+        advert["reference"] = json!("VA-48127");
+        advert["seller"] = json!({"name": "Agence du Canal", "siren": "123456780"});
+        advert["description"] =
+            json!("Deux pieces au calme sur cour, refait a neuf, cave et double vitrage.");
+        advert
+    };
+    let adverts = vec![
+        of_agency(1, "CLASS_FLAT", 310_000),
+        of_agency(2, "CLASS_HOUSE", 312_000),
+    ];
+    let taken = listings.ingest(adverts).unwrap();
+    let ids: Vec<String> = taken
+        .into_iter()
+        .map(|one| one.unwrap().flx_id.to_string())
+        .collect();
+    for (one, other) in [(0, 1), (1, 0)] {
+        let explained = listings.explain(&ids[one], &ids[other]).unwrap();
+        assert_eq!(explained.verdict, DedupVerdict::Same);
+        assert_eq!(explained.apart_because(), Some(ApartReason::NotCompared));
+    }
+}
+
+#[test]
+fn a_match_that_the_later_advert_does_not_see_is_explained_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let listings = listings(&folder);
+    let mut adverts = vec![thin(1)];
+    // Around an advert without a surface there are homes of many surfaces.
+    adverts.extend((0..60).map(|number| {
+        let mut advert = thin(10 + number);
+        advert["currentPrice"]["value"] = json!(200_000 + 1_000 * number);
+        advert["habitation"]["surface"]["total"] = json!(23 + number);
+        advert
+    }));
+    let mut without_surface = thin(2);
+    without_surface["habitation"] = json!({"roomCount": 2});
+    adverts.push(without_surface);
+    let taken = listings.ingest(adverts).unwrap();
+    let ids: Vec<String> = taken
+        .into_iter()
+        .map(|one| one.unwrap().flx_id.to_string())
+        .collect();
+    let (first, last) = (&ids[0], &ids[61]);
+    let probability = |one: &str, other: &str| {
+        let explained = listings.explain(one, other).unwrap();
+        explained.comparison.probability()
+    };
+    let (of_first, of_last) = (probability(first, last), probability(last, first));
+    assert!(of_first > of_last, "{of_first} {of_last}");
+    let between = Thresholds::new((of_first + of_last) / 2.0, 0.25).unwrap();
+    let lenient = listings.clone().with_thresholds(between);
+    let explained = lenient.explain(first, last).unwrap();
+    assert_eq!(explained.apart_because(), Some(ApartReason::LaterUnlike));
 }
 
 #[test]
