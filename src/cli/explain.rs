@@ -61,7 +61,8 @@ fn reason(veto: Veto) -> &'static str {
     match veto {
         Veto::Kind => "different types or offers",
         Veto::Programme => {
-            "flats of a new-build programme, units of one page or rooms let alone, with no proof that they are the same"
+            "flats of a new-build programme, units of one page, parking places or rooms let alone, with no proof that they \
+             are the same"
         }
     }
 }

@@ -24,8 +24,8 @@ use toise_contract::enums::EnumPropertyClass as Class;
 pub enum Veto {
     /// Different classes or offers.
     Kind,
-    /// Similar flats of new-build programmes, or rooms let alone, without evidence that they are the same; or two units
-    /// of one page.
+    /// Similar flats of new-build programmes, rooms let alone or parking places, without evidence that they are the same;
+    /// or two units of one page.
     Programme,
 }
 
@@ -295,7 +295,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         && is_long(other)
         && comparison.is_at_most(ComparedField::Text, NEARLY_ONE_TEXT);
     comparison.is_one_text = is_one_text(&comparison);
-    comparison.veto = if are_two_units(one, other) {
+    comparison.veto = if are_two_units(one, other) || are_two_places(&comparison, one, other) {
         Some(Veto::Programme)
     } else {
         veto(&comparison, are_rooms)
@@ -398,6 +398,19 @@ pub(super) fn level_weight(
                 | ComparedField::Photos
         );
     if shared_by_all { bits.min(0.0) } else { bits }
+}
+
+/// Returns whether two parking places or garages must count as two. One car park has many of one price, surface, text and
+/// picture. A portal shows one place once, and two portals show it at one price; a reference or a number in the URLs
+/// identifies it.
+fn are_two_places(comparison: &Comparison, one: &Fingerprint, other: &Fingerprint) -> bool {
+    let are_places = one.class == Class::Parking && other.class == Class::Parking;
+    let is_one_reference =
+        comparison.one_seller && comparison.is_at_most(ComparedField::Reference, 0);
+    let is_one_place = is_one_reference || comparison.is_at_most(ComparedField::Identifier, 0);
+    let may_be_copies =
+        one.portal != other.portal && comparison.is_at_most(ComparedField::Price, 0);
+    are_places && !is_one_place && !may_be_copies
 }
 
 fn veto(comparison: &Comparison, are_rooms: bool) -> Option<Veto> {

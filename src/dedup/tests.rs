@@ -362,6 +362,48 @@ fn rooms_of_one_shared_flat_stay_apart_despite_one_text_and_one_surface() {
 }
 
 #[test]
+fn parking_places_of_one_text_and_price_stay_apart_unless_a_reference_identifies_them() {
+    let place = |changes: &[(&str, Value)]| {
+        let of_place = [
+            ("/type", json!("CLASS_PARKING")),
+            ("/currentPrice", json!({"value": 18_500})),
+            ("/habitation", Value::Null),
+            (
+                "/description",
+                json!(
+                    "Place en sous-sol d'une résidence sécurisée, accès par badge, proche du métro et des commerces."
+                ),
+            ),
+        ];
+        fingerprint(&with(with(flat(), &of_place), changes))
+    };
+    let numbered = |number: u32| json!(format!("https://toits-et-murs.example/annonce/{number}"));
+    let one = place(&[]);
+    let next = place(&[("/url", numbered(2))]);
+    assert_eq!(compare(&one, &next).veto, Some(Veto::Programme));
+    let referred = |number: u32| {
+        place(&[
+            ("/url", numbered(number)),
+            ("/reference", json!("VA-48127")),
+        ])
+    };
+    assert_same(&compare(&referred(1), &referred(2)));
+    // Another portal shows the copy of one at its price.
+    let on_another_portal = |price: u32| {
+        place(&[
+            ("/source", json!("immo-cle.example")),
+            ("/url", json!("https://immo-cle.example/annonce/9")),
+            ("/currentPrice", json!({"value": price})),
+        ])
+    };
+    assert_same(&compare(&one, &on_another_portal(18_500)));
+    assert_eq!(
+        compare(&one, &on_another_portal(18_000)).veto,
+        Some(Veto::Programme)
+    );
+}
+
+#[test]
 fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
     let titled = |number: u32, title: &str| {
         fingerprint(&with(
