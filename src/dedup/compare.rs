@@ -153,7 +153,8 @@ impl Comparison {
             && self.is_at_most(ComparedField::Surface, MEASURED_AGAIN)
     }
 
-    /// Returns whether the titles show two homes of a series. A common text then adds no bits.
+    /// Returns whether the titles show two homes of a series. A common text, its figures, and the rarity of a common
+    /// price or surface then add no bits.
     pub fn is_series(&self) -> bool {
         self.level(ComparedField::Title)
             .is_some_and(|level| level >= OTHER_NAME)
@@ -265,7 +266,9 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
                 .rarity_bits(field, level, one, other)
                 .filter(|_| !is_shared_address)
                 .map(|bits| match field {
-                    ComparedField::Price | ComparedField::Surface if are_lots_shown_together => {
+                    ComparedField::Price | ComparedField::Surface
+                        if are_lots_shown_together || is_series =>
+                    {
                         bits.min(0.0)
                     }
                     _ => bits,
@@ -278,8 +281,8 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             let bits = level_weight(field, level, one_seller, comparison.programme)
                 + rarity_bits.unwrap_or_default()
                 + thin_bits;
-            let is_shared =
-                are_rooms && is_of_whole_flat(field) || is_series && field == ComparedField::Text;
+            let is_of_text = matches!(field, ComparedField::Text | ComparedField::Figures);
+            let is_shared = are_rooms && is_of_whole_flat(field) || is_series && is_of_text;
             let bits = if is_shared { bits.min(0.0) } else { bits };
             comparison.bits += bits;
             comparison.evidence.push(FieldEvidence {

@@ -440,6 +440,21 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
         Some(("the same text", 0.0))
     );
     assert!(found.is_series() && !found.is_one_text);
+    // Nor do figures of the text, and the price may be rare only because the seller asks it for all of them.
+    let [mut one, mut other] = [
+        titled(3, "Studio BEL-MOD Bugey"),
+        titled(4, "Studio BEL-MOD Montdor"),
+    ];
+    for figure in [96, 185, 220] {
+        one.figures.push(figure);
+        other.figures.push(figure);
+    }
+    let found = compare(&one, &other);
+    let bits = |field: ComparedField| evidence(&found, field).unwrap().bits;
+    assert_eq!(found.level(ComparedField::Title), Some(1));
+    assert_eq!(bits(ComparedField::Figures), 0.0);
+    let price = evidence(&found, ComparedField::Price).unwrap();
+    assert_eq!(price.rarity_bits, Some(0.0));
 }
 
 #[test]
