@@ -7,7 +7,7 @@ use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
 
 /// Phrases of descriptions that only rooms of shared flats have.
-const PHRASES: [&[u8]; 12] = [
+const PHRASES: [&[u8]; 15] = [
     b"chambre en colocation",
     b"chambres en colocation",
     b"chambre meublee en colocation",
@@ -18,6 +18,9 @@ const PHRASES: [&[u8]; 12] = [
     b"chambre dans une maison en colocation",
     b"chambre chez l habitant",
     b"chambre chez l'habitant",
+    b"chambre privee",
+    b"chambre privative",
+    b"chambre individuelle",
     b"rejoindre une colocation",
     b"rejoindre la colocation",
 ];
@@ -146,6 +149,10 @@ mod tests {
         assert!(is_found(
             "Maison à louer 340 m²",
             "Belle chambre dans une colocation de 14 personnes."
+        ));
+        assert!(is_found(
+            "Appartement de 85m2",
+            "Dans un appartement moderne de 85 m², cette chambre privée d'environ 10 m² offre un cadre paisible."
         ));
         for title in [
             "Appartement idéal colocation",
