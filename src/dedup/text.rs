@@ -215,8 +215,8 @@ impl FoldedText {
         Self(kept)
     }
 
-    /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`. `None` if
-    /// it names none or several, or if the flat has several.
+    /// Returns the storey of a flat that the text names: `au 2ème étage`, `cinquième étage`, `étage 3 sur 4`, `au RDC d'un
+    /// immeuble`. `None` if it names none or several, or if the flat has several.
     pub fn storey(&self) -> Option<i16> {
         let has_several = |word: &[u8]| matches!(word, b"duplex" | b"triplex" | b"souplex");
         if self.words().any(has_several) {
@@ -227,8 +227,18 @@ impl FoldedText {
         let mut storeys = clauses
             .filter_map(storey_in)
             .filter(|storey| *storey <= STOREY_MAX);
-        let first = storeys.next()?;
+        let Some(first) = storeys.next() else {
+            return self.is_on_ground_floor().then_some(0);
+        };
         storeys.all(|storey| storey == first).then_some(first)
+    }
+
+    /// Returns whether the text says that the flat is on the ground floor of something. Shops and cellars are mostly just
+    /// `au rez-de-chaussée`.
+    fn is_on_ground_floor(&self) -> bool {
+        let words: Vec<&[u8]> = self.words().collect();
+        let mut runs = words.windows(3);
+        runs.any(|run| matches!(run, [b"rdc" | b"chaussee", b"d", b"un" | b"une"]))
     }
 
     /// Returns the words, in order.
@@ -611,6 +621,13 @@ mod tests {
             ("au 4 étage d'un immeuble", Some(4)),
             ("1er étage, chambre de service au second étage", None),
             ("Duplex : séjour ; au premier étage, 2 chambres", None),
+            ("Studio de 19 m² au RDC d'une résidence étudiante", Some(0)),
+            ("au rez-de-chaussée d’un immeuble de 3 étages", Some(0)),
+            ("Commerces au rez-de-chaussée, cave en sous-sol", None),
+            (
+                "Au 2e étage ; commerces au RDC d'un immeuble voisin",
+                Some(2),
+            ),
         ] {
             assert_eq!(storey(text), expected, "{text}");
         }
