@@ -19,7 +19,7 @@ use super::levels::{self, energy, relative_gap, surface};
 use super::portals::PortalRates;
 use super::street;
 use super::weights::{ADVERTS_AROUND, ComparedField, EXPECTED_COPIES};
-use toise_contract::enums::EnumPropertyClass as Class;
+use toise_contract::enums::{EnumPropertyClass as Class, EnumPropertyOfferType};
 
 /// The expected chance of a value weighs at least as much as this number of counted adverts.
 const EXPECTED_ADVERTS: f32 = 20.0;
@@ -51,6 +51,10 @@ const PRICE_STEPS: [(u32, f32); 7] = [
 ];
 /// Share of prices that are rounded only to whole euros.
 const PRICE_TO_THE_EURO: f32 = 0.01;
+/// Like [`PRICE_STEPS`], for rents a month; two portals differ by up to 3 points.
+const RENT_STEPS: [(u32, f32); 4] = [(100, 0.12), (50, 0.11), (10, 0.33), (5, 0.17)];
+/// Share of rents that are rounded only to whole euros.
+const RENT_TO_THE_EURO: f32 = 0.27;
 /// Adverts in one block have surfaces within this share of one another.
 const SURFACE_RANGE: f32 = 0.2;
 /// Share of surfaces that are given with decimals.
@@ -341,10 +345,14 @@ fn price_chance(one: &Fingerprint, other: &Fingerprint) -> f32 {
     let Some(price) = ours.filter(|price| theirs.contains(&Some(*price))).min() else {
         return 1.0;
     };
-    let step = PRICE_STEPS
-        .iter()
-        .find(|(step, _)| price.is_multiple_of(*step));
-    let (step, share) = step.copied().unwrap_or((1, PRICE_TO_THE_EURO));
+    let is_rent = one.offer == EnumPropertyOfferType::Rent;
+    let (steps, to_the_euro): (&[(u32, f32)], f32) = if is_rent {
+        (&RENT_STEPS, RENT_TO_THE_EURO)
+    } else {
+        (&PRICE_STEPS, PRICE_TO_THE_EURO)
+    };
+    let step = steps.iter().find(|(step, _)| price.is_multiple_of(*step));
+    let (step, share) = step.copied().unwrap_or((1, to_the_euro));
     (share * step as f32 / (PRICE_RANGE * price as f32)).min(1.0)
 }
 
@@ -386,6 +394,25 @@ mod tests {
         let of = |price: u32| bits(&priced(price, 6_135), &around);
         assert!(of(187_430) > of(187_000));
         assert!(of(187_000) > of(200_000));
+    }
+
+    #[test]
+    fn a_round_rent_shows_little_however_few_adverts_are_around() {
+        let rent = |rent: u32| {
+            let advert = Fingerprint {
+                offer: EnumPropertyOfferType::Rent,
+                ..priced(rent, 2_700)
+            };
+            let neighbour = Fingerprint {
+                price_eur: Some(rent + 300),
+                ..advert
+            };
+            let around = [Agreements::between(&advert, &neighbour); 15];
+            bits(&advert, &around.into_iter().collect())
+        };
+        assert!(rent(700) < 0.0 && rent(650) < 0.0);
+        assert!(rent(650) < rent(720) && rent(720) < 1.0);
+        assert!(rent(720) < rent(655) && rent(655) < rent(653));
     }
 
     #[test]

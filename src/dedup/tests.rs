@@ -445,6 +445,7 @@ fn adverts_of_one_portal_whose_titles_differ_in_a_number_are_two_homes() {
         titled(3, "Studio BEL-MOD Bugey"),
         titled(4, "Studio BEL-MOD Montdor"),
     ];
+    (one.price_eur, other.price_eur) = (Some(853), Some(853));
     for figure in [96, 185, 220] {
         one.figures.push(figure);
         other.figures.push(figure);
