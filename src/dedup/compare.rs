@@ -7,10 +7,10 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ENERGY_CLASSES_EQUAL, MEASURED_AGAIN, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON,
-    ONLINE_TOGETHER, OTHER_NAME, SURFACE_ROUNDED, amenities, are_two_units, bedrooms, building,
-    condominium, count_difference, description, district, energy, figures, floor, identifier, kind,
-    land, photos, place, portal, previous_price, price, reference, seller, street_address, surface,
-    titles,
+    ONLINE_TOGETHER, OTHER_NAME, SURFACE_ROUNDED, amenities, are_rentals_of_one_seller,
+    are_two_units, bedrooms, building, condominium, count_difference, description, district,
+    energy, figures, floor, identifier, kind, land, photos, place, portal, previous_price, price,
+    reference, seller, street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -258,6 +258,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
     let are_lots_shown_together = comparison.programme
         && portal(one, other) == Some(ONLINE_TOGETHER)
         && floor(one, other) != Some(0);
+    let are_rentals_of_one_seller = are_rentals_of_one_seller(one, other);
     for (field, level) in levels {
         if let Some(level) = level {
             // All homes of a programme have its address.
@@ -278,9 +279,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             } else {
                 0.0
             };
-            let bits = level_weight(field, level, one_seller, comparison.programme)
-                + rarity_bits.unwrap_or_default()
-                + thin_bits;
+            // One seller writes similar texts for similar homes.
+            let is_similar_text = field == ComparedField::Text && level > NEARLY_ONE_TEXT;
+            let is_of_one_seller = one_seller || is_similar_text && are_rentals_of_one_seller;
+            let weight = level_weight(field, level, is_of_one_seller, comparison.programme);
+            let bits = weight + rarity_bits.unwrap_or_default() + thin_bits;
             let is_of_text = matches!(field, ComparedField::Text | ComparedField::Figures);
             let is_shared = are_rooms && is_of_whole_flat(field) || is_series && is_of_text;
             let bits = if is_shared { bits.min(0.0) } else { bits };

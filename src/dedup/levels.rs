@@ -386,12 +386,8 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     let level = OTHER_TEXT - band(first.containment(second), &LIMITS);
     let are_long_and_together =
         first.is_long() && second.is_long() && portal(one, other) == Some(ONLINE_TOGETHER);
-    let is_one_seller = match seller(one, other) {
-        Some(ONE_AGENCY | ONE_PERSON) => true,
-        Some(_) => false,
-        // Several agencies often sell one home, but rarely let one.
-        None => one.offer == EnumPropertyOfferType::Rent,
-    };
+    let is_one_seller = matches!(seller(one, other), Some(ONE_AGENCY | ONE_PERSON))
+        || are_rentals_of_one_seller(one, other);
     Some(
         if level == OTHER_TEXT && are_long_and_together && is_one_seller {
             OTHER_LONG_TEXT
@@ -399,6 +395,14 @@ pub fn description(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
             level
         },
     )
+}
+
+/// Returns whether two rentals that one portal shows at the same time count as those of one seller, because neither
+/// names its seller: several agencies often sell one home, but rarely let one.
+pub(super) fn are_rentals_of_one_seller(one: &Fingerprint, other: &Fingerprint) -> bool {
+    seller(one, other).is_none()
+        && one.offer == EnumPropertyOfferType::Rent
+        && portal(one, other) == Some(ONLINE_TOGETHER)
 }
 
 /// Level of [`titles`]: the same long title, and no description on either side.

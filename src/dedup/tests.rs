@@ -514,6 +514,18 @@ fn two_long_texts_of_one_seller_that_a_portal_shows_together_are_of_two_homes() 
         assert!(text(offer, vauban.clone(), vauban.clone()) < -1.0);
         assert!(text(offer, vauban.clone(), canal.clone()) > 0.0);
     }
+    // One seller also writes similar texts for two homes.
+    let similar = |offer: &str| {
+        let one = shown(offer, 1, mezzanine, Value::Null);
+        let mut other = shown(offer, 2, mezzanine, Value::Null);
+        for lane in &mut other.text.as_mut().unwrap().lanes[..12] {
+            *lane ^= 1;
+        }
+        let text = evidence(&compare(&one, &other), ComparedField::Text).unwrap();
+        (text.about(), text.bits)
+    };
+    assert_eq!(similar(rent), ("more than 70 % in common", 0.2));
+    assert_eq!(similar(sale), ("more than 70 % in common", 1.3));
 }
 
 #[test]
