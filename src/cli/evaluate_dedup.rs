@@ -78,6 +78,11 @@ fn print(report: &StoreReport) {
         table.add_row([name, count.pairs.to_string(), percent(count.pairs)]);
     }
     table.add_row([
+        "lot, room, parking place or unit".to_owned(),
+        counts.vetoed_pairs.to_string(),
+        percent(counts.vetoed_pairs),
+    ]);
+    table.add_row([
         "any of them".to_owned(),
         counts.contradicting_pairs.to_string(),
         percent(counts.contradicting_pairs),

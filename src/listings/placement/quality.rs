@@ -17,7 +17,7 @@ use crate::{Listings, Result};
 pub use calibration::{CalibrationBin, CalibrationReport, FieldCalibration, HiddenField};
 use toise_base::progress::Progress;
 use toise_base::splitmix::mix_into;
-use toise_dedup::{Contradiction, Fingerprint, contradictions, may_share};
+use toise_dedup::{Contradiction, Fingerprint, compare, contradictions, may_share};
 
 /// Properties by the number of their adverts: 1, 2, 3, 4, 5 to 9, 10 and more.
 pub const SIZES: [&str; 6] = ["1", "2", "3", "4", "5-9", "10+"];
@@ -42,8 +42,10 @@ pub struct MergeCounts {
     pub properties_by_size: [u64; SIZES.len()],
     /// Pairs of adverts in one property.
     pub merged_pairs: u64,
-    /// Merged pairs that contradict each other in at least one field, without `forgiven_pairs`.
+    /// Merged pairs that contradict each other in at least one field, without `forgiven_pairs`, or that a rule keeps apart.
     pub contradicting_pairs: u64,
+    /// Merged pairs that a rule keeps apart: two lots of a programme, rooms, parking places or units of one page.
+    pub vetoed_pairs: u64,
     /// Merged pairs with one contradiction that pictures, a reference or a shared text outweighs.
     pub forgiven_pairs: u64,
     /// Merged pairs that contradict each other in a field, by field, without `forgiven_pairs`.
@@ -154,6 +156,11 @@ impl MergeCounter {
             for (_, other) in &members[..position] {
                 self.counts.merged_pairs += 1;
                 let mut found = contradictions(one, other).peekable();
+                if compare(one, other).veto.is_some() {
+                    self.counts.vetoed_pairs += 1;
+                    self.counts.contradicting_pairs += 1;
+                    continue;
+                }
                 if found.peek().is_none() {
                     continue;
                 }

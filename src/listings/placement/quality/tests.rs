@@ -68,6 +68,23 @@ fn merged_pairs_and_their_contradictions_are_counted() {
 }
 
 #[test]
+fn merged_pairs_that_a_rule_keeps_apart_are_counted() {
+    let (_folder, listings) = listings();
+    let place = |number: u32| {
+        let mut advert = advert("a", number, 0);
+        advert["type"] = json!("CLASS_PARKING");
+        advert["currentPrice"]["value"] = json!(18_500);
+        advert["habitation"] = Value::Null;
+        advert
+    };
+    let taken = listings.ingest(vec![place(1), place(2)]).unwrap();
+    let properties = [0, 1].map(|nth: usize| taken[nth].as_ref().unwrap().property_flx_id);
+    listings.merge(properties[0], properties[1]).unwrap();
+    let counts = counts(&listings);
+    assert_eq!((counts.vetoed_pairs, counts.contradicting_pairs), (1, 1));
+}
+
+#[test]
 fn a_share_that_chance_explains_is_not_unusual() {
     for (merged_pairs, contradicting_pairs, is_unusual) in [
         (149, 3, false),
