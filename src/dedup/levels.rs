@@ -151,15 +151,20 @@ pub fn surface(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if first == second {
         return Some(u8::from(whole(first)));
     }
-    // One side is rounded or truncated, to whole square metres or to tenths.
-    let is_rounded_to = |step: u32| {
-        let is_round = first.is_multiple_of(step) || second.is_multiple_of(step);
-        is_round && first.abs_diff(second) < step
-    };
-    if is_rounded_to(100) || is_rounded_to(10) {
+    // To whole square metres or to tenths.
+    let is_either_rounded =
+        |step: u32| is_rounded(first, second, step) || is_rounded(second, first, step);
+    if is_either_rounded(100) || is_either_rounded(10) {
         return Some(SURFACE_ROUNDED);
     }
     Some(3 + band(relative_gap(first, second), &[0.025, 0.06, 0.12]))
+}
+
+/// Returns whether a surface is another one, rounded or truncated to a step. One that is rounded up from below the middle
+/// was rather measured differently.
+fn is_rounded(rounded: u32, exact: u32, step: u32) -> bool {
+    let is_truncated = rounded <= exact && exact - rounded < step;
+    rounded.is_multiple_of(step) && (is_truncated || rounded.abs_diff(exact) <= step / 2)
 }
 
 /// Plots that are a multiple of this are rounded, square metres.

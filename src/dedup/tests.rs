@@ -777,7 +777,7 @@ fn a_near_surface_or_price_is_that_of_another_home_if_nothing_else_is_known() {
 }
 
 #[test]
-fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
+fn a_surface_that_is_rounded_or_truncated_is_equal_to_the_exact_one() {
     let level = |one: u32, other: u32| {
         let [one, other] = [one, other].map(|surface| thin(163_470, surface, b"75111"));
         compare(&one, &other).level(ComparedField::Surface)
@@ -786,6 +786,9 @@ fn a_surface_rounded_to_tenths_is_equal_to_its_hundredths() {
     assert_eq!(level(6_719, 6_710), Some(2), "truncated");
     assert_eq!(level(6_709, 6_700), Some(2));
     assert_eq!(level(6_709, 6_720), Some(3));
+    assert_eq!(level(6_650, 6_700), Some(2), "rounded up from the middle");
+    assert_eq!(level(6_611, 6_700), Some(3), "rounded up from below it");
+    assert_eq!(level(3_310, 3_400), Some(4));
     assert_eq!(level(6_709, 6_712), Some(3), "neither is rounded");
 }
 
