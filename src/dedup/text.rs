@@ -27,9 +27,9 @@ const NEW_BUILD_PHRASES: [&[u8]; 8] = [
     b"vefa",
 ];
 /// Nouns of titles that a word for new follows in adverts of new homes.
-const NEW_BUILD_NOUNS: [&[u8]; 8] = [
-    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"programme",
-    b"programmes", b"residence",
+const NEW_BUILD_NOUNS: [&[u8]; 10] = [
+    b"appartement", b"appartements", b"immobilier", b"logement", b"logements", b"piece", b"pieces",
+    b"programme", b"programmes", b"residence",
 ];
 /// Words for new.
 const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
@@ -295,9 +295,12 @@ impl FoldedText {
     /// separators and a date of completion say so too; in a description they may be about the kitchen.
     pub fn is_title_of_new_build(&self) -> bool {
         let words: Vec<&[u8]> = self.words().collect();
+        // `T3` and `F3` too.
+        let is_type = |word: &[u8]| matches!(word, [b't' | b'f', b'1'..=b'9']);
+        let is_home = |word: &[u8]| NEW_BUILD_NOUNS.contains(&word) || is_type(word);
         let is_named = words
             .windows(2)
-            .any(|pair| NEW_BUILD_NOUNS.contains(&pair[0]) && NEW_WORDS.contains(&pair[1]));
+            .any(|pair| is_home(pair[0]) && NEW_WORDS.contains(&pair[1]));
         let is_year = |word: &[u8]| {
             let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
             matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
@@ -659,11 +662,14 @@ mod tests {
             "T3 en VEFA",
             "Logement neuf 3 pièces",
             "T2 de 47 m², livraison 2027",
+            "T4 NEUF AVEC BALCON + PARKINGS",
+            "Bel appartement 2 pièces neuf",
         ] {
             assert!(is_new(title), "{title}");
         }
         for title in [
             "Appartement refait à neuf",
+            "Type 2 refait neuf",
             "Maison rue Neuve, cuisine neuve",
             "Appartement Villeneuve 3 pièces",
             "Studio Paris Pont-Neuf",
