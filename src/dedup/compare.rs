@@ -153,8 +153,8 @@ impl Comparison {
             && self.is_at_most(ComparedField::Surface, MEASURED_AGAIN)
     }
 
-    /// Returns whether the titles show two homes of a series. A common text, its figures, and the rarity of a common price
-    /// or surface then add no bits.
+    /// Returns whether the titles show two homes of a series. A common text, its figures, and the rarity of a common
+    /// price or surface then add no bits.
     pub fn is_series(&self) -> bool {
         self.level(ComparedField::Title)
             .is_some_and(|level| level >= OTHER_NAME)
