@@ -43,8 +43,6 @@ STAGE = {"width": 1200, "height": 750}
 FILM_WIDTH = 880
 BYTES_MAX = 150_000
 QUALITIES = range(85, 20, -10)
-# Addresses for the field that completes them. Their positions are those of the demo's sales.
-ADDRESSES = 60_000
 PARIS = {"lat": 48.8585, "lon": 2.352, "zoom": 11.5}
 QUERY = """select date_trunc('quarter', transaction_date) as quarter,
   round(median(price_per_m2_living_eur)) as price_per_m2
@@ -73,13 +71,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def demo(executable, data):
-    """Runs a demo with addresses of Paris, and yields what it prints when it is ready."""
-    addresses = data / "addresses"
-    if not addresses.exists():
-        synth = [executable, "--data", str(data), "synth", "--ban", str(ADDRESSES), "--departments", "75"]
-        subprocess.run([*synth, "--output", str(addresses)], check=True)
-        files = [str(file) for file in sorted(addresses.iterdir())]
-        subprocess.run([executable, "--data", str(data), "import", "ban", *files], check=True)
+    """Runs a demo, and yields what it prints when it is ready."""
     command = [executable, "--data", str(data), "--json", "demo", "--listen", "127.0.0.1:0"]
     command += ["--allow-webhook-hosts", "127.0.0.1", "--set", "limits.production_rate_per_s=1000"]
     with (data / "ready.json").open("w+", encoding="utf-8") as output:
@@ -250,6 +242,7 @@ class Studio:
         page = self.open("map", **PARIS)
         page.get_by_role("combobox", name="Go to an address or commune").press_sequentially("Toulouse", delay=60)
         page.get_by_role("option", name="Toulouse").first.click()
+        settle(page)
         page.evaluate("document.activeElement.blur()")
         self.shoot(page, "market")
 
@@ -306,7 +299,8 @@ class Studio:
         film = Film(page)
         film.frame(600)
         film.click(page.get_by_role("combobox", name="Number, street and town"))
-        film.type(self.home["label"].rsplit(" ", 2)[0], at_once=3)
+        # Without its postal code.
+        film.type(re.sub(r" \d{5}", "", self.home["label"]), at_once=3)
         option = page.get_by_role("option").first
         expect(option).to_be_visible()
         film.frame(500)
