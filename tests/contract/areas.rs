@@ -83,6 +83,13 @@ async fn a_named_area_finds_what_its_polygon_finds() {
     let path = format!("/v2/protected/tiles/dvf/0/0/0?filters={filters}");
     service.clock.advance_ms(20);
     assert_eq!(service.get(&path).await.status(), 200);
+    let isochrone = json!({"pin": {"lat": 44.5, "lon": 3.5}, "minutes": 5, "mode": "car"});
+    let filters = json!({"area": {"isochrone": isochrone}}).to_string();
+    let filters: String = url::form_urlencoded::byte_serialize(filters.as_bytes()).collect();
+    let path = format!("tiles/dvf/0/0/0?filters={filters}");
+    let (status, message) = refused(&service, Method::GET, &path, &Value::Null).await;
+    assert_eq!(status, 422);
+    assert_has(&message, "filters.area: isochrones cannot be used here");
 
     let (status, message) =
         refused(&service, Method::POST, count, &search(&json!("le nord"))).await;

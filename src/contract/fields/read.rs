@@ -34,6 +34,10 @@ const UUID_RULE: &str = "must be a UUID";
 const AREA_NAME_RULE: &str =
     "must be GeoJSON or the name of a stored area; there is none with this name";
 
+/// The message for an isochrone in a request that takes none.
+const ISOCHRONE_RULE: &str =
+    "isochrones cannot be used here: give the polygon that GET /v2/protected/isochrones returns";
+
 /// Reads an object.
 ///
 /// # Errors
@@ -395,6 +399,10 @@ fn dates(value: &Value, at: JsonPath<'_>) -> Result<Taken<'static>, Fault> {
 pub fn area(value: &Value, at: JsonPath<'_>) -> Result<Arc<Area>, Fault> {
     if value.is_string() {
         return Err(at.fault(AREA_NAME_RULE));
+    }
+    // Requests that take isochrones have polygons in their place by now.
+    if value.get("isochrone").is_some() {
+        return Err(at.fault(ISOCHRONE_RULE));
     }
     Area::from_geojson(value).map(Arc::new).map_err(|fault| {
         if fault.path.is_empty() {
