@@ -88,29 +88,30 @@ __all__ = [
     "PlaceHistoryBuildingsItem", "PlaceHistoryEventsItem", "PlaceHistoryProperties", "PlaceMarket", "Polygons",
     "PolygonsObject", "PolygonsObject1", "PortalsAnswer", "PortfoliosDeleteAnswer", "PortfoliosGetAnswer",
     "PortfoliosGetAnswerData", "PortfoliosGetAnswerDataChanges", "PortfoliosGetAnswerDataHomesItem",
-    "PortfoliosGetAnswerDataTotals", "PortfoliosListAnswer", "PortfoliosListAnswerDataItem", "PortfoliosPutAnswer",
-    "PortfoliosPutAnswerData", "PortfoliosPutAnswerDataFaultsItem", "Position", "PostalCode",
-    "PreviewSearchAdvertsPayload", "PreviewSearchDpePayload", "PreviewSearchDvfPayload",
-    "PreviewSearchPropertiesPayload", "PreviousState", "Price", "PricePath", "PropertiesCandidatesAnswer",
-    "PropertiesCheckAnswer", "PropertiesCountAnswer", "PropertiesCountAnswerData", "PropertiesGetAnswer",
-    "PropertiesGetByAdvertAnswer", "PropertiesGetByUrlAnswer", "PropertiesGetByUrlPending", "PropertiesKeepApartAnswer",
-    "PropertiesManyAnswer", "PropertiesMergeAnswer", "PropertiesReportAnswer", "PropertiesReportRequest",
-    "PropertiesSearchAnswer", "PropertiesSearchAnswerData", "PropertiesSearchLiteAnswer",
-    "PropertiesSearchLiteAnswerData", "PropertiesSimilarsAnswer", "PropertiesSplitAnswer", "Property", "PropertyAdvert",
-    "PropertyAlert", "PropertyAlertsActivateAnswer", "PropertyAlertsAllAnswer", "PropertyAlertsCreateAnswer",
-    "PropertyAlertsCreateManyAnswer", "PropertyAlertsCreateManyAnswerData", "PropertyAlertsDeleteAnswer",
-    "PropertyAlertsDeliveriesAnswer", "PropertyAlertsGetAnswer", "PropertyAlertsHistoryAnswer",
-    "PropertyAlertsPreviewAnswer", "PropertyAlertsPreviewAnswerData", "PropertyAlertsPreviewAnswerDataPerDayItem",
-    "PropertyAlertsReplayAnswer", "PropertyAlertsTestAnswer", "PropertyAlertsUpdateAnswer", "PropertyAnalyticsPayload",
-    "PropertyCondition", "PropertyDelivery", "PropertyDeliveryData", "PropertyMatches", "PropertyPrice", "QuarterPrice",
-    "RentEstimate", "RentEstimateGrossYield", "RentEstimateMetadata", "RentEstimateMetadataAdverts",
-    "RentEstimateMetadataCommune", "RentEstimateMetadataRentMap", "RentRequest", "RentRequestHabitation",
-    "RentRequestOffer", "Replay", "ReplayRequest", "ReportSource", "ReportedDiagnostic", "ReportedEstimate",
-    "ReportedHome", "ReportedSale", "ReportsHomeAnswer", "ReportsListAnswer", "RetriedDelivery", "SalePosition",
-    "SampleAdvertsAnswer", "SamplePropertiesAnswer", "SaveManySearchAdvertsPayload", "SaveManySearchDpePayload",
-    "SaveManySearchDvfPayload", "SaveManySearchPropertiesPayload", "SaveSearchAdvertsPayload", "SaveSearchDpePayload",
-    "SaveSearchDvfPayload", "SaveSearchPropertiesPayload", "SearchPropertiesLitePayload",
-    "SearchPropertiesLitePayloadSearch", "SearchPropertiesPayload", "SecretsRotateAnswer", "SimilarPropertiesPayload",
+    "PortfoliosGetAnswerDataHomesItemNewComparablesItem", "PortfoliosGetAnswerDataTotals", "PortfoliosListAnswer",
+    "PortfoliosListAnswerDataItem", "PortfoliosPutAnswer", "PortfoliosPutAnswerData",
+    "PortfoliosPutAnswerDataFaultsItem", "Position", "PostalCode", "PreviewSearchAdvertsPayload",
+    "PreviewSearchDpePayload", "PreviewSearchDvfPayload", "PreviewSearchPropertiesPayload", "PreviousState", "Price",
+    "PricePath", "PropertiesCandidatesAnswer", "PropertiesCheckAnswer", "PropertiesCountAnswer",
+    "PropertiesCountAnswerData", "PropertiesGetAnswer", "PropertiesGetByAdvertAnswer", "PropertiesGetByUrlAnswer",
+    "PropertiesGetByUrlPending", "PropertiesKeepApartAnswer", "PropertiesManyAnswer", "PropertiesMergeAnswer",
+    "PropertiesReportAnswer", "PropertiesReportRequest", "PropertiesSearchAnswer", "PropertiesSearchAnswerData",
+    "PropertiesSearchLiteAnswer", "PropertiesSearchLiteAnswerData", "PropertiesSimilarsAnswer", "PropertiesSplitAnswer",
+    "Property", "PropertyAdvert", "PropertyAlert", "PropertyAlertsActivateAnswer", "PropertyAlertsAllAnswer",
+    "PropertyAlertsCreateAnswer", "PropertyAlertsCreateManyAnswer", "PropertyAlertsCreateManyAnswerData",
+    "PropertyAlertsDeleteAnswer", "PropertyAlertsDeliveriesAnswer", "PropertyAlertsGetAnswer",
+    "PropertyAlertsHistoryAnswer", "PropertyAlertsPreviewAnswer", "PropertyAlertsPreviewAnswerData",
+    "PropertyAlertsPreviewAnswerDataPerDayItem", "PropertyAlertsReplayAnswer", "PropertyAlertsTestAnswer",
+    "PropertyAlertsUpdateAnswer", "PropertyAnalyticsPayload", "PropertyCondition", "PropertyDelivery",
+    "PropertyDeliveryData", "PropertyMatches", "PropertyPrice", "QuarterPrice", "RentEstimate",
+    "RentEstimateGrossYield", "RentEstimateMetadata", "RentEstimateMetadataAdverts", "RentEstimateMetadataCommune",
+    "RentEstimateMetadataRentMap", "RentRequest", "RentRequestHabitation", "RentRequestOffer", "Replay",
+    "ReplayRequest", "ReportSource", "ReportedDiagnostic", "ReportedEstimate", "ReportedHome", "ReportedSale",
+    "ReportsHomeAnswer", "ReportsListAnswer", "RetriedDelivery", "SalePosition", "SampleAdvertsAnswer",
+    "SamplePropertiesAnswer", "SaveManySearchAdvertsPayload", "SaveManySearchDpePayload", "SaveManySearchDvfPayload",
+    "SaveManySearchPropertiesPayload", "SaveSearchAdvertsPayload", "SaveSearchDpePayload", "SaveSearchDvfPayload",
+    "SaveSearchPropertiesPayload", "SearchPropertiesLitePayload", "SearchPropertiesLitePayloadSearch",
+    "SearchPropertiesPayload", "SecretsRotateAnswer", "SimilarPropertiesPayload",
     "SimilarPropertiesRequestSimilarityStrategyEnum", "Siren", "Source", "SplitRequest", "SqlAnswer", "SqlRequest",
     "SqlRequestLimits", "SquareMetres", "Surface", "TestedReceiver", "TileSetAnswer", "TileSetAnswerVectorLayersItem",
     "Timestamp", "TypeHabitation", "TypeLand", "TypeParking", "TypeUsage", "UsageAnswer", "ValuePart", "Variation",
@@ -5608,6 +5609,10 @@ class PortfoliosListAnswerDataItem(TypedDict):
     """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
+    homes_lost: NotRequired[bool]
+    """True if the stored homes were damaged: they keep their values, and are not valued again until homes are stored
+    under the name again.
+    """
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5635,6 +5640,10 @@ class PortfoliosGetAnswerData(TypedDict):
     """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
+    homes_lost: NotRequired[bool]
+    """True if the stored homes were damaged: they keep their values, and are not valued again until homes are stored
+    under the name again.
+    """
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
@@ -5746,6 +5755,21 @@ class PortfoliosGetAnswerDataHomesItem(TypedDict):
     """When the home last changed."""
     changes: NotRequired[list[Literal["value", "diagnostic", "comparable"]]]
     """What changed then."""
+    new_comparable_count: NotRequired[int]
+    """Number of comparables that the last change reported as new."""
+    new_comparables: NotRequired[list[PortfoliosGetAnswerDataHomesItemNewComparablesItem]]
+    """The latest 10 of them, the latest first."""
+
+
+class PortfoliosGetAnswerDataHomesItemNewComparablesItem(TypedDict):
+    id: str
+    """Identifier of the sale."""
+    date: str
+    """Day on which it was sold."""
+    price: int
+    """Its price, EUR."""
+    distance_m: int
+    """Its distance, metres."""
 
 
 class PortfoliosPutAnswer(TypedDict):
@@ -5761,6 +5785,10 @@ class PortfoliosPutAnswerData(TypedDict):
     """Whether it has been valued."""
     history_lost: NotRequired[bool]
     """True if a file of values was damaged: the homes are valued again, and what changed until then is lost."""
+    homes_lost: NotRequired[bool]
+    """True if the stored homes were damaged: they keep their values, and are not valued again until homes are stored
+    under the name again.
+    """
     webhook_url: NotRequired[str]
     """Address to which changes are posted."""
     moved_percent: float
