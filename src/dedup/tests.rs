@@ -1003,8 +1003,13 @@ fn pictures_on_one_portal_identify_a_home_only_if_two_known_sellers_show_them() 
     let compared = |other: &Value| compare(&fingerprint(&one), &fingerprint(other));
     assert!(compared(&on_one_portal).shares_pictures());
     assert_eq!(compared(&on_one_portal).level(ComparedField::Seller), None);
-    // They share the reference in the text, which does not count without a common seller.
-    assert!(!compared(&on_one_portal).is_identified());
+    // The reference in the text counts only with a common seller, or with one long text and one price.
+    let dearer = with(
+        on_one_portal.clone(),
+        &[("/currentPrice", json!({"value": 315_000}))],
+    );
+    assert!(!compared(&dearer).is_identified());
+    assert!(compared(&on_one_portal).is_identified());
     assert!(compared(&on_another).is_identified());
 }
 

@@ -88,6 +88,14 @@ fn follow<'t>(
                 }
             }
         }
+        // An object that is not in a list is chosen like the item of one.
+        (Some(b'{'), RowStep::With(key, wanted)) => {
+            if let Some(inner) = field(value, key)?
+                && is_written(&read(inner)?, wanted)
+            {
+                return follow(value, rest, found);
+            }
+        }
         _ => {}
     }
     Ok(())
@@ -183,6 +191,9 @@ mod tests {
             records("listings", &json!({"listings": []})),
             [Value::Null; 0]
         );
+        let one = json!([{"a": 1, "b": [2]}]);
+        assert_eq!(records("*[a=1].b", &one), [json!(2)]);
+        assert_eq!(records("*[a=2].b", &one), [Value::Null; 0]);
         let in_text = json!({"state": "{\"ads\": [{\"a\": 1}]}"});
         assert_eq!(records("state.ads", &in_text), [json!({"a": 1})]);
     }

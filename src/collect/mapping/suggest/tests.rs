@@ -58,12 +58,12 @@ fn all(adverts: &[Value], pointer: &str) -> Vec<Value> {
 
 #[test]
 fn the_class_is_read_from_a_column_whose_values_name_classes() {
-    let csv = "Code postal,Loyer (€),Surface (m²),Appartement ou maison\n75017,2200,64,Appartement\n\
-        75009,3700,117.5,Maison\n75001,3600,73.1,Appartement\n";
+    let csv = "Code postal;Loyer (€);Surface (m²);Appartement ou maison\n75017;2200;64;Appartement\n\
+        75009;3700;117.5;Maison\n75001;3600;73.1;Appartement\n";
     let (adverts, text) = suggested("loyers.csv", csv);
     let classes = ["CLASS_FLAT", "CLASS_HOUSE", "CLASS_FLAT"];
     assert_eq!(all(&adverts, "/type"), classes, "{text}");
-    let csv = "Code postal,Loyer (€),Surface (m²),Note\n75017,2200,64,Appartement\n75009,3700,117.5,vue\n";
+    let csv = "Code postal;Loyer (€);Surface (m²);Note\n75017;2200;64;Appartement\n75009;3700;117.5;vue\n";
     let (_, text) = suggested("loyers.csv", csv);
     assert!(text.contains("MISSING type"), "{text}");
 }
