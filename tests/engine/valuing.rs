@@ -224,7 +224,7 @@ fn the_zeros_of_unknown_values_are_left_out() {
     let model = Model::open(&data.join(store::FOLDER)).unwrap();
     let valuer = Valuer::new(std::sync::Arc::new(model), Adjustments::On);
     let input = files.join("homes.csv");
-    let text = "id;longitude;latitude;type;surface_m2;floor;total_floor;construction_year\n\
+    let text = "ref;longitude;latitude;type;surface_m2;floor;total_floor;construction_year\n\
         a;2.38;48.86;flat;50;3;0;0\nb;2.38;48.86;flat;50;3;;\nc;2.38;48.86;flat;50;0;0;1950\n";
     std::fs::write(&input, text).unwrap();
     let output = files.join("valued.ndjson");
