@@ -145,7 +145,10 @@ async fn sql_and_searches_agree_through_compactions_rebuilds_kills_and_damage() 
     let compacted = run(&data, &["compact"]);
     for table in [2, 3] {
         assert!(
-            compacted["tables"][table]["folded"].as_u64().unwrap() > 0,
+            compacted["tables"][table]["compacted_records"]
+                .as_u64()
+                .unwrap()
+                > 0,
             "{compacted}"
         );
     }
