@@ -67,6 +67,8 @@ def visit(page, language, console, key, address, receiver):
     screen.press("alerts")
     screen.press("new alert")
     screen.press("postal code")
+    # The cursor shows that one may type.
+    expect(page.locator("[popover] input:focus")).to_be_visible()
     page.keyboard.type("75011")
     screen.press("done")
     screen.write("name", "75011")

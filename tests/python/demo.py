@@ -21,6 +21,11 @@ SALES = 12_000
 DIAGNOSTICS = 12_000
 ADVERTS = 600
 """An unoptimised build makes about a hundred adverts a second."""
+HOMES = """id,longitude,latitude,type,surface_m2
+a,2.3795,48.8631,flat,50
+b,2.3488,48.8534,flat,75
+"""
+"""The homes of a portfolio."""
 READY_TIMEOUT_S = 300
 STOP_TIMEOUT_S = 30
 
@@ -41,6 +46,9 @@ def fill(executable: str, data: pathlib.Path) -> None:
     counts = ["--dvf", str(SALES), "--dpe", str(DIAGNOSTICS), "--adverts", str(ADVERTS)]
     run(executable, data, "synth", "--lake", *counts)
     run(executable, data, "train")
+    homes = data / "homes.csv"
+    homes.write_text(HOMES, encoding="utf-8")
+    run(executable, data, "portfolio", "put", "demo", str(homes))
 
 
 @contextmanager
