@@ -38,6 +38,8 @@ class Demo:
         self.toise, self.data = toise, data
         command = [toise, "--data", data, "--json", "demo", "--listen", "127.0.0.1:0"]
         command += ["--price", "API_OPENDATA_DVF_SEARCH=1"]
+        # All connections come from one address.
+        command += ["--set", f"server.connections_per_address_max={2 * IDLE_CONNECTIONS}"]
         log = open(pathlib.Path(data) / "log", "w")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         self.address = json.loads(self.process.stdout.readline())["address"]
