@@ -10,9 +10,9 @@ use memchr::{memchr, memchr_iter, memchr2};
 use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 
 use crate::form::SharedForm;
+pub use crate::header_gap::HeaderGap;
+use crate::header_gap::{ClosedHeader, header_gap};
 use crate::titles::{TITLE_LINES_MAX, has_split_header, looks_like_row, title_bytes};
-pub use crate::trailing_delimiter::HeaderGap;
-use crate::trailing_delimiter::{ClosedHeader, header_gap};
 
 /// Start of the line by which spreadsheets name the delimiter.
 const SEPARATOR_LINE: &[u8] = b"sep=";

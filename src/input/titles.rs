@@ -37,17 +37,23 @@ struct Candidate {
     is_sparse: bool,
 }
 
+/// Returns a reader of the records of a text, the first one included, whatever their widths are. In a text with vertical
+/// bars, quotation marks have no special meaning.
+pub(crate) fn record_reader(text: &[u8], delimiter: u8) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .delimiter(delimiter)
+        .quoting(delimiter != b'|')
+        .flexible(true)
+        .has_headers(false)
+        .from_reader(text)
+}
+
 /// Returns the bytes above the header, if the first records are titles or groups of columns: titles have a cell or two,
 /// text in at most half of their cells up to the last, or at most half as many cells as the header; groups leave most
 /// of their cells empty ([`are_names`]). Below them is a record of names, followed by one of about as many cells, of
 /// which one at least is a number. Below groups with a gap, no such record is needed.
 pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(delimiter != b'|')
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
+    let mut rows = record_reader(text, delimiter);
     let mut record = csv::ByteRecord::new();
     let mut candidate: Option<Candidate> = None;
     // Most cells of a record so far that is a title only if the header has twice as many.
@@ -119,12 +125,7 @@ pub(crate) fn title_bytes(text: &[u8], delimiter: u8) -> Option<usize> {
 /// Returns whether the first two records of a text share the names of its columns, as when the cells of a header were
 /// merged downwards: `Réf;Type;Prix;` above `;;vente;charges`. A table whose first column alone has no name is not one.
 pub(crate) fn has_split_header(text: &[u8], delimiter: u8) -> bool {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(delimiter != b'|')
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
+    let mut rows = record_reader(text, delimiter);
     let mut records = rows.byte_records().map_while(Result::ok);
     let (Some(first), Some(second)) = (records.next(), records.next()) else {
         return false;
@@ -148,12 +149,7 @@ pub(crate) fn has_split_header(text: &[u8], delimiter: u8) -> bool {
 /// Returns whether the first record of a text looks like a row and not like names of columns: it has a number that is
 /// no year, and a text that a later record has in the same column.
 pub(crate) fn looks_like_row(text: &[u8], delimiter: u8) -> bool {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(delimiter != b'|')
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
+    let mut rows = record_reader(text, delimiter);
     let mut records = rows.byte_records().map_while(Result::ok);
     let Some(first) = records.next() else {
         return false;

@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::io::{self, Read};
 
+use crate::titles::record_reader;
+
 /// Maximum number of rows that are examined.
 const ROWS_MAX: usize = 100;
 /// Minimum number of rows that show that the first column numbers them.
@@ -94,12 +96,7 @@ impl LongRows {
 /// Returns where the header lacks a delimiter in a text whose rows all have one cell more than the header; `None` for
 /// other texts, and where the rows show neither that a delimiter closes them nor that they are numbered.
 pub(crate) fn header_gap(text: &[u8], delimiter: u8) -> Option<HeaderGap> {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .quoting(delimiter != b'|')
-        .flexible(true)
-        .has_headers(false)
-        .from_reader(text);
+    let mut rows = record_reader(text, delimiter);
     let mut row = csv::ByteRecord::new();
     if !rows.read_byte_record(&mut row).ok()? || row.len() < 2 {
         return None;
