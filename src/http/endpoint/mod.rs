@@ -157,26 +157,6 @@ impl Endpoint {
         }
     }
 
-    /// Returns an endpoint for GET, as [`Endpoint::new`] does.
-    pub const fn get(path: &'static str, access: Access, effect: Effect, handler: Handler) -> Self {
-        Self::new(Method::GET, path, access, effect, handler)
-    }
-
-    /// Returns an endpoint for POST, as [`Endpoint::new`] does.
-    pub const fn post(
-        path: &'static str,
-        access: Access,
-        effect: Effect,
-        handler: Handler,
-    ) -> Self {
-        Self::new(Method::POST, path, access, effect, handler)
-    }
-
-    /// Returns the endpoint of a page or file that anybody may read.
-    pub const fn page(path: &'static str, handler: Handler) -> Self {
-        Self::get(path, Access::Public, Effect::Reads, handler)
-    }
-
     /// Sets the consumption type of an answered call.
     pub const fn counted_as(mut self, consumption: Consumption) -> Self {
         self.counting = Counting::As(consumption);

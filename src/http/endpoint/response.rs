@@ -3,7 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 use warp::Reply;
-use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use warp::http::{Response, StatusCode};
 
 use toise_service::error::ApiError;
@@ -38,6 +38,16 @@ impl ApiResponse {
     /// Returns a 200 response `{"data": …}`.
     pub fn data(data: Value) -> Self {
         Self::json(json!({ "data": data }).to_string())
+    }
+
+    /// Returns a response without a body.
+    pub fn empty(status: StatusCode) -> Self {
+        Self::from(Response::new(Bytes::new())).with_status(status)
+    }
+
+    /// Returns a redirect to an address, which may be relative.
+    pub fn redirect(status: StatusCode, address: &str) -> Self {
+        Self::empty(status).with_header(LOCATION, address)
     }
 
     /// Returns a 200 response `{"data": …}` with a stored record; 404 if there is none.
@@ -131,6 +141,7 @@ impl From<Response<Bytes>> for ApiResponse {
         }
     }
 }
+
 /// Returns a response whose body continues with the pieces of a stream.
 pub(crate) fn streamed(response: Response<Bytes>, rest: BodyPieces) -> warp::reply::Response {
     let (head, begin) = response.into_parts();

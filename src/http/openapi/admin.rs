@@ -76,16 +76,6 @@ fn area_parameter() -> Value {
     })
 }
 
-/// Returns the parameters of a consumption report.
-pub fn period_parameters() -> Vec<Value> {
-    schema::parameters(&requests::PERIOD)
-}
-
-/// Returns the parameter of the key list.
-pub fn key_list_parameters() -> Vec<Value> {
-    schema::parameters(&requests::KEY_LIST)
-}
-
 fn accepted(table: &'static [Field]) -> Value {
     schema::object(table, &mut Components::new())
 }
@@ -160,11 +150,6 @@ fn audit_entry() -> Value {
         "outcome": text("Outcome: a status, done or failed; begun in the entry written before the action"),
         "digest": text("BLAKE3 digest of the entry and of the digest before it, hexadecimal"),
     }))
-}
-
-/// Returns the parameters of the audit log.
-pub fn audit_parameters() -> Vec<Value> {
-    schema::parameters(&requests::AUDIT)
 }
 
 fn type_usage() -> Value {

@@ -1,12 +1,8 @@
-//! The alerts part of the OpenAPI document: names and parameters; [`schemas`] has the bodies.
+//! The alerts part of the OpenAPI document: names of operations and schemas; [`schemas`] has the bodies.
 
 pub mod schemas;
 
-use serde_json::Value;
-
 use toise_alerts::alert::AlertSubject;
-use toise_alerts::request::queries;
-use toise_contract::fields::schema;
 use toise_contract::listings::filters::ListingKind;
 use toise_opendata::Dataset;
 
@@ -24,65 +20,36 @@ pub(crate) struct AlertOperationNames {
     pub preview: &'static str,
 }
 
+/// Builds the names from the prefix of operations, the plural, the schemas of the record and of the alert, and the part
+/// that the names of request bodies have in common.
+macro_rules! operation_names {
+    ($prefix:literal, $plural:literal, $record:literal, $alert:literal, $searched:literal) => {
+        AlertOperationNames {
+            prefix: $prefix,
+            plural: $plural,
+            record: $record,
+            alert: $alert,
+            create: concat!("SaveSearch", $searched, "Payload"),
+            create_many: concat!("SaveManySearch", $searched, "Payload"),
+            change: concat!("ChangeSearch", $searched, "Payload"),
+            preview: concat!("PreviewSearch", $searched, "Payload"),
+        }
+    };
+}
+
 /// Returns the names for alerts on a kind of record.
+#[rustfmt::skip]
 pub(crate) fn names(subject: AlertSubject) -> AlertOperationNames {
     match subject {
-        AlertSubject::Listings(ListingKind::Property) => AlertOperationNames {
-            prefix: "propertyAlerts",
-            plural: "properties",
-            record: "Property",
-            alert: "PropertyAlert",
-            create: "SaveSearchPropertiesPayload",
-            create_many: "SaveManySearchPropertiesPayload",
-            change: "ChangeSearchPropertiesPayload",
-            preview: "PreviewSearchPropertiesPayload",
-        },
-        AlertSubject::Listings(ListingKind::Advert) => AlertOperationNames {
-            prefix: "advertAlerts",
-            plural: "adverts",
-            record: "Advert",
-            alert: "AdvertAlert",
-            create: "SaveSearchAdvertsPayload",
-            create_many: "SaveManySearchAdvertsPayload",
-            change: "ChangeSearchAdvertsPayload",
-            preview: "PreviewSearchAdvertsPayload",
-        },
-        AlertSubject::OpenData(Dataset::Dvf) => AlertOperationNames {
-            prefix: "dvfAlerts",
-            plural: "recorded sales",
-            record: "DvfRecord",
-            alert: "DvfAlert",
-            create: "SaveSearchDvfPayload",
-            create_many: "SaveManySearchDvfPayload",
-            change: "ChangeSearchDvfPayload",
-            preview: "PreviewSearchDvfPayload",
-        },
-        AlertSubject::OpenData(Dataset::Dpe) => AlertOperationNames {
-            prefix: "dpeAlerts",
-            plural: "energy performance diagnostics",
-            record: "DpeRecord",
-            alert: "DpeAlert",
-            create: "SaveSearchDpePayload",
-            create_many: "SaveManySearchDpePayload",
-            change: "ChangeSearchDpePayload",
-            preview: "PreviewSearchDpePayload",
-        },
+        AlertSubject::Listings(ListingKind::Property) =>
+            operation_names!("propertyAlerts", "properties", "Property", "PropertyAlert", "Properties"),
+        AlertSubject::Listings(ListingKind::Advert) =>
+            operation_names!("advertAlerts", "adverts", "Advert", "AdvertAlert", "Adverts"),
+        AlertSubject::OpenData(Dataset::Dvf) =>
+            operation_names!("dvfAlerts", "recorded sales", "DvfRecord", "DvfAlert", "Dvf"),
+        AlertSubject::OpenData(Dataset::Dpe) =>
+            operation_names!("dpeAlerts", "energy performance diagnostics", "DpeRecord", "DpeAlert", "Dpe"),
     }
-}
-
-/// Returns the query parameters of the operators' alert list.
-pub fn list_parameters() -> Vec<Value> {
-    schema::parameters(&queries::ALERT_LIST)
-}
-
-/// Returns the query parameters of a page.
-pub fn page_parameters() -> Vec<Value> {
-    schema::parameters(&queries::PAGE)
-}
-
-/// Returns the query parameters of a page of deliveries.
-pub fn delivery_parameters() -> Vec<Value> {
-    schema::parameters(&queries::DELIVERIES)
 }
 
 #[cfg(test)]

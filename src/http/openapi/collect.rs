@@ -6,13 +6,8 @@ use super::{content, enveloped};
 use crate::endpoint::limits::CHECKED_MAX;
 use toise_collect::RETRY_AFTER_S;
 use toise_collect::rejected::RejectionCode;
-use toise_collect::request::{PAGE_URL, REASON, REPORT};
+use toise_collect::request::REASON;
 use toise_contract::fields::schema::{self, Components, id, record, text};
-
-/// Returns the query parameters with the URL of a page.
-pub fn url_parameters() -> Vec<Value> {
-    schema::parameters(&PAGE_URL)
-}
 
 /// Returns the schema of the response to a check.
 pub fn check() -> Value {
@@ -22,11 +17,6 @@ pub fn check() -> Value {
         "adverts": {"type": "integer", "minimum": 0, "maximum": CHECKED_MAX,
             "description": "Number of pages that will be checked"},
     }))
-}
-
-/// Returns the schema of the body of a report.
-pub fn report_request() -> Value {
-    schema::object(&REPORT, &mut Components::new())
 }
 
 /// Returns the schema of the response to a report.

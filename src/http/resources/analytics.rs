@@ -1,11 +1,10 @@
 //! Statistics of the properties that match a search, and market indicators.
 
-use futures::FutureExt;
 use serde_json::{Value, json};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, Effect, Endpoint, JSON_BODY};
+use crate::endpoint::{Access, Endpoint, JSON_BODY, endpoints};
 use crate::input::layers;
 use crate::openapi::{Operation, enveloped, reference};
 use toise_accounts::prices::Consumption;
@@ -22,34 +21,22 @@ use toise_market::{CELL_ROWS_MAX, ROWS_MAX, parse_market};
 use toise_service::error::ApiError;
 
 /// The analytics endpoints.
-pub const ENDPOINTS: &[Endpoint] = &[SEARCH, MARKET];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    POST "/v2/protected/analytics/property/search",
+        Access::scoped(Scope::Analytics, "analytics.property.search"), Reads, analytics(call)
+        .counted_as(Consumption::Analytics).with_body(JSON_BODY).with_operation(search_operation);
+    POST "/v2/protected/analytics/market", Access::scoped(Scope::Analytics, "analytics.market"), Reads, market(call)
+        .counted_as(Consumption::Analytics).with_body(JSON_BODY).with_operation(market_operation);
+};
 
-const SEARCH: Endpoint = Endpoint::post(
-    "/v2/protected/analytics/property/search",
-    Access::scoped(Scope::Analytics, "analytics.property.search"),
-    Effect::Reads,
-    |call| analytics(call).boxed(),
-)
-.counted_as(Consumption::Analytics)
-.with_body(JSON_BODY)
-.with_operation(|| {
+fn search_operation() -> Operation {
     Operation::new(
         "analyticsPropertySearch",
         "Statistics on the properties that match a search",
     )
     .with_request(reference("PropertyAnalyticsPayload"))
     .with_answer(enveloped(figures()))
-});
-
-const MARKET: Endpoint = Endpoint::post(
-    "/v2/protected/analytics/market",
-    Access::scoped(Scope::Analytics, "analytics.market"),
-    Effect::Reads,
-    |call| market(call).boxed(),
-)
-.counted_as(Consumption::Analytics)
-.with_body(JSON_BODY)
-.with_operation(market_operation);
+}
 
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.on_pool(Load::Single, move |app, body, interrupt| {

@@ -7,14 +7,13 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::header::{CONTENT_ENCODING, HOST, LOCATION, ORIGIN, SET_COOKIE};
-use warp::http::{HeaderMap, Method, Response, StatusCode};
+use warp::http::header::{CONTENT_ENCODING, HOST, ORIGIN, SET_COOKIE};
+use warp::http::{Method, StatusCode};
 
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Access, BodyRule, Effect, Endpoint, Handler};
+use crate::endpoint::{Access, BodyRule, Endpoint, endpoints};
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::input::credentials;
 use toise_accounts::key::KeyRecord;
@@ -29,187 +28,111 @@ use toise_service::sessions::{COOKIE_NAME, SESSION_LASTS};
 
 /// Maximum length of the body that begins a session.
 const SESSION_BODY: BodyRule = BodyRule::Json { bytes_max: 1_024 };
+/// The page; all other files are loaded by it.
+const INDEX: &str = "index.html";
 
 /// A file of the page.
 struct PageFile {
     /// Its path below `/console/`.
     name: &'static str,
-    media_type: &'static str,
     cache: &'static str,
     is_packed: bool,
     bytes: &'static [u8],
 }
 
+/// Lists files by name, with their cache rule, whether they are packed, and the ending that their names have on disk.
 macro_rules! files {
-    ($($name:literal: $media_type:literal,)*) => {
-        [$(PageFile {
+    ($cache:expr, $is_packed:literal, $suffix:literal, $($name:literal,)*) => {
+        &[$(PageFile {
             name: $name,
-            media_type: $media_type,
-            cache: PAGE_CACHE,
-            is_packed: false,
-            bytes: include_bytes!(concat!("../../console/", $name)),
-        }),*]
-    };
-}
-
-macro_rules! packed_files {
-    ($($name:literal: $media_type:literal,)*) => {
-        [$(PageFile {
-            name: $name,
-            media_type: $media_type,
-            cache: FILE_CACHE,
-            is_packed: true,
-            bytes: include_bytes!(concat!("../../console/", $name, ".gz")),
+            cache: $cache,
+            is_packed: $is_packed,
+            bytes: include_bytes!(concat!("../../console/", $name, $suffix)),
         }),*]
     };
 }
 
 /// The project's own files.
-static OWN: [PageFile; 70] = files![
-    "index.html": "text/html",
-    "style.css": "text/css",
-    "screens.css": "text/css",
-    "app.js": "text/javascript",
-    "addresses.js": "text/javascript",
-    "advertcolumns.js": "text/javascript",
-    "alertlist.js": "text/javascript",
-    "api.js": "text/javascript",
-    "areas.js": "text/javascript",
-    "comparison.js": "text/javascript",
-    "csvfile.js": "text/javascript",
-    "datasets.js": "text/javascript",
-    "drawing.js": "text/javascript",
-    "dwelling.js": "text/javascript",
-    "evidence.js": "text/javascript",
-    "featurelayers.js": "text/javascript",
-    "fieldnames.js": "text/javascript",
-    "files.js": "text/javascript",
-    "filterchips.js": "text/javascript",
-    "filters.js": "text/javascript",
-    "findings.js": "text/javascript",
-    "icons.js": "text/javascript",
-    "language.js": "text/javascript",
-    "map.js": "text/javascript",
-    "maplayers.js": "text/javascript",
-    "mappicture.js": "text/javascript",
-    "mapstyle.js": "text/javascript",
-    "marketsheet.js": "text/javascript",
-    "metrics.js": "text/javascript",
-    "palette.js": "text/javascript",
-    "pages.js": "text/javascript",
-    "parts.js": "text/javascript",
-    "places.js": "text/javascript",
-    "plot.js": "text/javascript",
-    "rail.js": "text/javascript",
-    "refusals.js": "text/javascript",
-    "rows.js": "text/javascript",
-    "sqlcompletion.js": "text/javascript",
-    "sqleditor.js": "text/javascript",
-    "sqlmap.js": "text/javascript",
-    "sqlresults.js": "text/javascript",
-    "tablefile.js": "text/javascript",
-    "theme.js": "text/javascript",
-    "toasts.js": "text/javascript",
-    "traveltime.js": "text/javascript",
-    "valuewords.js": "text/javascript",
-    "wkb.js": "text/javascript",
-    "words.js": "text/javascript",
-    "years.js": "text/javascript",
-    "screens/alerts.js": "text/javascript",
-    "screens/entry.js": "text/javascript",
-    "screens/home.js": "text/javascript",
-    "screens/homearound.js": "text/javascript",
-    "screens/importing.js": "text/javascript",
-    "screens/keys.js": "text/javascript",
-    "screens/market.js": "text/javascript",
-    "screens/match.js": "text/javascript",
-    "screens/model.js": "text/javascript",
-    "screens/newalert.js": "text/javascript",
-    "screens/opened.js": "text/javascript",
-    "screens/operations.js": "text/javascript",
-    "screens/pairs.js": "text/javascript",
-    "screens/placehistory.js": "text/javascript",
-    "screens/portfolios.js": "text/javascript",
-    "screens/query.js": "text/javascript",
-    "screens/record.js": "text/javascript",
-    "screens/rentandreport.js": "text/javascript",
-    "screens/tables.js": "text/javascript",
-    "screens/welcome.js": "text/javascript",
-    "screens/whatif.js": "text/javascript",
+#[rustfmt::skip]
+static OWN: &[PageFile] = files![
+    PAGE_CACHE, false, "",
+    "index.html", "style.css", "screens.css", "app.js", "addresses.js", "advertcolumns.js", "alertlist.js", "api.js",
+    "areas.js", "comparison.js", "csvfile.js", "datasets.js", "drawing.js", "dwelling.js", "evidence.js",
+    "featurelayers.js", "fieldnames.js", "files.js", "filterchips.js", "filters.js", "findings.js", "icons.js",
+    "language.js", "map.js", "maplayers.js", "mappicture.js", "mapstyle.js", "marketsheet.js", "metrics.js",
+    "palette.js", "pages.js", "parts.js", "places.js", "plot.js", "rail.js", "refusals.js", "rows.js",
+    "sqlcompletion.js", "sqleditor.js", "sqlmap.js", "sqlresults.js", "tablefile.js", "theme.js", "toasts.js",
+    "traveltime.js", "valuewords.js", "wkb.js", "words.js", "years.js", "screens/alerts.js", "screens/entry.js",
+    "screens/home.js", "screens/homearound.js", "screens/importing.js", "screens/keys.js", "screens/market.js",
+    "screens/match.js", "screens/model.js", "screens/newalert.js", "screens/opened.js", "screens/operations.js",
+    "screens/pairs.js", "screens/placehistory.js", "screens/portfolios.js", "screens/query.js", "screens/record.js",
+    "screens/rentandreport.js", "screens/tables.js", "screens/welcome.js", "screens/whatif.js",
 ];
 
 /// Libraries, compiled in as gzip and sent that way; `src/console/vendor/README.md` names their versions and digests.
-static VENDORED: [PageFile; 6] = packed_files![
-    "vendor/maplibre-gl.mjs": "text/javascript",
-    "vendor/maplibre-gl-worker.mjs": "text/javascript",
-    "vendor/maplibre-gl.css": "text/css",
-    "vendor/preact.mjs": "text/javascript",
-    "vendor/uplot.mjs": "text/javascript",
-    "vendor/uplot.css": "text/css",
+#[rustfmt::skip]
+static VENDORED: &[PageFile] = files![
+    FILE_CACHE, true, ".gz",
+    "vendor/maplibre-gl.mjs", "vendor/maplibre-gl-worker.mjs", "vendor/maplibre-gl.css", "vendor/preact.mjs",
+    "vendor/uplot.mjs", "vendor/uplot.css",
 ];
 
+/// Returns the media type of a file by the ending of its name.
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit_once('.') {
+        Some((_, "html")) => "text/html",
+        Some((_, "css")) => "text/css",
+        _ => "text/javascript",
+    }
+}
+
 static FILES: LazyLock<Vec<(DocsFile, bool)>> = LazyLock::new(|| {
-    let files = OWN.iter().chain(&VENDORED);
+    let files = OWN.iter().chain(VENDORED);
     let files = files.filter_map(|file| {
         let bytes = Bytes::from_static(file.bytes);
-        Some((
-            DocsFile::new(file.name, file.media_type, file.cache, bytes)?,
-            file.is_packed,
-        ))
+        let sent = DocsFile::new(file.name, media_type(file.name), file.cache, bytes)?;
+        Some((sent, file.is_packed))
     });
     files.collect()
 });
 
 /// The page, its files and its sessions. They are not in the OpenAPI document, because they are not for programs.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page("/console", |_| async { Ok(to_page()) }.boxed()),
-    Endpoint::page("/console/", |call| {
-        async { send(call.app, "index.html", call.headers) }.boxed()
-    }),
-    Endpoint::page("/console/{file}", |call| {
-        async { send(call.app, call.param(0), call.headers) }.boxed()
-    }),
-    Endpoint::page("/console/{folder}/{file}", |call| {
-        async {
-            send(
-                call.app,
-                &format!("{}/{}", call.param(0), call.param(1)),
-                call.headers,
-            )
-        }
-        .boxed()
-    }),
-    session(Method::POST, SESSION_BODY, |call| begin(call).boxed()),
-    session(Method::GET, BodyRule::None, |call| {
-        current_session(call).boxed()
-    }),
-    session(Method::DELETE, BodyRule::None, |call| {
-        async { Ok(end(call)) }.boxed()
-    }),
-];
-
-const fn session(method: Method, body: BodyRule, handler: Handler) -> Endpoint {
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/console", Access::Public, Reads, to_page(call);
+    GET "/console/", Access::Public, Reads, send(call);
+    GET "/console/{file}", Access::Public, Reads, send(call);
+    GET "/console/{folder}/{file}", Access::Public, Reads, send(call);
     // Sessions are kept in memory; nothing is stored.
-    let effect = Effect::Reads;
-    Endpoint::new(method, "/console-session", Access::Public, effect, handler).with_body(body)
+    POST "/console-session", Access::Public, Reads, begin(call).with_body(SESSION_BODY);
+    GET "/console-session", Access::Public, Reads, current_session(call);
+    DELETE "/console-session", Access::Public, Reads, end(call);
+};
+
+/// Redirects to the page, so that its relative links lead to its files.
+async fn to_page(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::redirect(
+        StatusCode::PERMANENT_REDIRECT,
+        "console/",
+    ))
 }
 
-fn send(app: &App, name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
+/// Sends the file in the path; the page itself if the path names none.
+async fn send(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let path = call.params.join("/");
+    let name = if path.is_empty() {
+        INDEX
+    } else {
+        path.as_str()
+    };
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
-    let answer = ApiResponse::from(file.send_under(&app.web.console.policy, headers));
+    let policy = &call.app.web.console.policy;
+    let answer = ApiResponse::from(file.send_under(policy, call.headers));
     Ok(if *is_packed {
         answer.with_header(CONTENT_ENCODING, "gzip")
     } else {
         answer
     })
-}
-
-/// Redirects to the page, so that its relative links lead to its files.
-fn to_page() -> ApiResponse {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    ApiResponse::from(response).with_header(LOCATION, "console/")
 }
 
 /// Exchanges a key, or a code made for one, for a session.
@@ -300,10 +223,8 @@ fn set_cookie(app: &App, value: &str, lasts: Duration) -> String {
     format!("{COOKIE_NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
 }
 
-fn end(call: &Call<'_>) -> ApiResponse {
+async fn end(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     call.app.access.sessions.end(call.headers);
     let gone = set_cookie(call.app, "", Duration::ZERO);
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    ApiResponse::from(response).with_header(SET_COOKIE, &gone)
+    Ok(ApiResponse::empty(StatusCode::NO_CONTENT).with_header(SET_COOKIE, &gone))
 }

@@ -4,11 +4,12 @@ use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::Operation;
-use crate::openapi::admin::{data_list_of, data_of, period_parameters};
+use crate::openapi::admin::{data_list_of, data_of};
 use toise_accounts::answers::{consumption_answer, daily_answer};
-use toise_accounts::requests::parse_period;
+use toise_accounts::requests::{PERIOD, parse_period};
 use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};
 use toise_contract::fault::Fault;
+use toise_contract::fields::schema::parameters;
 use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 use toise_service::{App, billing};
@@ -31,14 +32,14 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             .with_description(format!(
                 "At most {DAYS_MAX} days. Days without consumption are left out"
             ))
-            .with_query(period_parameters())
+            .with_query(parameters(&PERIOD))
             .with_answer(data_list_of("DayUsage"))
         });
 };
 
 fn operation(id: &str) -> Operation {
     Operation::new(id, "Consumption of the key's account in a period")
-        .with_query(period_parameters())
+        .with_query(parameters(&PERIOD))
         .with_answer(data_of("Consumption"))
 }
 

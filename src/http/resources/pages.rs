@@ -14,10 +14,11 @@ use toise_accounts::key::KeyKind;
 use toise_accounts::prices::Consumption;
 use toise_accounts::scopes::Scope;
 use toise_collect::reports::{self, NewReport};
-use toise_collect::request::{URL_PARAMETER, parse_report, parse_url};
+use toise_collect::request::{PAGE_URL, REPORT, URL_PARAMETER, parse_report, parse_url};
 use toise_collect::{self as collect, Asker};
 use toise_contract::Fault;
 use toise_contract::enums::EnumAdvertReportReason as Reason;
+use toise_contract::fields::schema::{Components, object, parameters};
 use toise_contract::listings::codes::FlxId;
 use toise_contract::listings::filters::ListingKind;
 use toise_contract::query::pairs;
@@ -67,7 +68,7 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
              simultaneous calls fetch the page twice and are charged twice, unless they carry the same \
              Idempotency-Key",
         )
-        .with_query(schemas::url_parameters())
+        .with_query(parameters(&PAGE_URL))
         .with_answer(data_of(record))
         .with_response("202", schemas::pending())
         .with_response("422", schemas::rejected(reference("Error")))
@@ -89,7 +90,7 @@ fn report_operation(id: &str, of: &str) -> Operation {
             "Free. The pages are checked again, except if the reason is DUPLICATE or OTHER: an operator reviews \
              these reports",
         )
-        .with_request(schemas::report_request())
+        .with_request(object(&REPORT, &mut Components::new()))
         .with_answer(enveloped(schemas::report()))
 }
 

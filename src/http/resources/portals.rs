@@ -1,19 +1,17 @@
 //! The supported portals.
 
-use futures::FutureExt;
 use serde_json::json;
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::{Operation, enveloped};
-use toise_service::App;
+use toise_service::error::ApiError;
 
 /// The endpoint that lists portals.
-pub const ENDPOINTS: &[Endpoint] =
-    &[
-        Endpoint::page("/portals", |call| async { Ok(portals(call.app)) }.boxed())
-            .with_operation(operation),
-    ];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/portals", Access::Public, Reads, portals(call).with_operation(operation);
+};
 
 fn operation() -> Operation {
     let names = json!({
@@ -26,12 +24,12 @@ fn operation() -> Operation {
 }
 
 /// Returns the hosts of the portals that have rules.
-fn portals(app: &App) -> ApiResponse {
-    let portals = app.data.collector.portals();
+async fn portals(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let portals = call.app.data.collector.portals();
     let names: Vec<&str> = portals
         .all()
         .iter()
         .map(|portal| portal.name.as_str())
         .collect();
-    ApiResponse::data(json!(names))
+    Ok(ApiResponse::data(json!(names)))
 }

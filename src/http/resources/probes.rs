@@ -3,21 +3,20 @@
 //! `/livez` answers 200 as long as the process serves at all: a process that does not should be restarted.
 //! `/healthz` reports whether it accepts requests now: if not, none should be sent.
 
-use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::json;
-use warp::http::Response;
-use warp::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use warp::http::StatusCode;
+use warp::http::header::{CACHE_CONTROL, HeaderName};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::{Operation, content, enveloped, reference};
 use toise_contract::fields::schema::record;
 use toise_service::App;
 use toise_service::error::ApiError;
 
 /// Media type of the Prometheus text format.
-const CONTENT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Header of `/healthz` with the workers that wait for another process, and which.
 const WAITS_FOR: HeaderName = HeaderName::from_static("x-toise-waits-for");
@@ -26,64 +25,69 @@ const WAITS_FOR: HeaderName = HeaderName::from_static("x-toise-waits-for");
 const NOT_REFRESHED: HeaderName = HeaderName::from_static("x-toise-not-refreshed");
 
 /// The endpoints for probes, metrics and version.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page("/healthz", |call| healthz(call.app).boxed()).with_operation(|| {
-        let not_ready = json!({
-            "description": "The service is starting or draining, a worker hangs, or the disk is full or not \
-                            writable",
-            "content": content(reference("Error")),
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/healthz", Access::Public, Reads, healthz(call).with_operation(healthz_operation);
+    GET "/livez", Access::Public, Reads, livez(call)
+        .with_operation(|| Operation::new("livez", "Whether the process answers at all"));
+    GET "/metrics", Access::Public, Reads, current_metrics(call)
+        .with_operation(|| {
+            Operation::new("metrics", "Metrics of the service for Prometheus")
+                .with_answer_of_type("text/plain", json!({"type": "string"}))
         });
-        Operation::new("healthz", "Readiness of the service")
-            .with_only_listed_failures()
-            .with_response("503", not_ready)
-    }),
-    Endpoint::page("/livez", |_| {
-        async { Ok(Response::new(Bytes::new()).into()) }.boxed()
-    })
-    .with_operation(|| Operation::new("livez", "Whether the process answers at all")),
-    Endpoint::page("/metrics", |call| metrics(call.app).boxed()).with_operation(|| {
-        Operation::new("metrics", "Metrics of the service for Prometheus")
-            .with_answer_of_type("text/plain", json!({"type": "string"}))
-    }),
-    Endpoint::page("/version", |_| async { Ok(version()) }.boxed()).with_operation(|| {
-        Operation::new("version", "Version of the service")
-            .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
-    }),
-];
+    GET "/version", Access::Public, Reads, version(call)
+        .with_operation(|| {
+            Operation::new("version", "Version of the service")
+                .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
+        });
+};
 
-async fn healthz(app: &App) -> Result<ApiResponse, ApiError> {
-    if let Some(reason) = app.readiness.refusal() {
-        return Err(ApiError::NotReady(reason));
-    }
-    let mut response = Response::new(Bytes::new());
-    // The server is ready: its calls are answered whichever process runs the workers.
-    if let Some(waits) = app.readiness.waits()
-        && let Ok(waits) = HeaderValue::try_from(waits)
-    {
-        response.headers_mut().insert(WAITS_FOR, waits);
-    }
-    // The tables are still those that were held.
-    if let Some(tables) = app.readiness.not_refreshed()
-        && let Ok(tables) = HeaderValue::try_from(tables)
-    {
-        response.headers_mut().insert(NOT_REFRESHED, tables);
-    }
-    Ok(response.into())
+fn healthz_operation() -> Operation {
+    let not_ready = json!({
+        "description": "The service is starting or draining, a worker hangs, or the disk is full or not writable",
+        "content": content(reference("Error")),
+    });
+    Operation::new("healthz", "Readiness of the service")
+        .with_only_listed_failures()
+        .with_response("503", not_ready)
 }
 
-/// Handles `/metrics`. Sizes are read on a blocking thread.
+async fn healthz(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    let readiness = &call.app.readiness;
+    if let Some(reason) = readiness.refusal() {
+        return Err(ApiError::NotReady(reason));
+    }
+    let mut answer = ApiResponse::empty(StatusCode::OK);
+    // The server is ready: its calls are answered whichever process runs the workers.
+    if let Some(waits) = readiness.waits() {
+        answer = answer.with_header(WAITS_FOR, &waits);
+    }
+    // The tables are still those that were held.
+    if let Some(tables) = readiness.not_refreshed() {
+        answer = answer.with_header(NOT_REFRESHED, &tables);
+    }
+    Ok(answer)
+}
+
+async fn livez(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::empty(StatusCode::OK))
+}
+
+/// Handles `/metrics`, and the same metrics for operators.
+pub(super) async fn current_metrics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    metrics(call.app).await
+}
+
+/// Returns the metrics of a service. Sizes are read on a blocking thread.
 pub async fn metrics(app: &App) -> Result<ApiResponse, ApiError> {
     let metrics = app.metrics.clone();
     let rendered = tokio::task::spawn_blocking(move || metrics.render())
         .await
         .map_err(ApiError::internal)?;
-    let mut response = Response::new(Bytes::from(rendered));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, CONTENT);
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response.into())
+    Ok(ApiResponse::typed(CONTENT_TYPE, rendered).with_header(CACHE_CONTROL, "no-store"))
 }
 
-fn version() -> ApiResponse {
-    ApiResponse::data(json!({"version": env!("CARGO_PKG_VERSION")}))
+async fn version(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::data(
+        json!({"version": env!("CARGO_PKG_VERSION")}),
+    ))
 }

@@ -6,14 +6,13 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::json;
 use utoipa_swagger_ui::Config;
-use warp::http::header::{CONTENT_TYPE, LOCATION};
 use warp::http::{HeaderMap, Response, StatusCode};
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Endpoint, Handler};
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::{self, Operation};
 use crate::resources;
@@ -21,46 +20,48 @@ use toise_service::error::ApiError;
 use toise_transport::coding::ConstantBody;
 
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page(DOCUMENT_PATH, |_| async { Ok(document()) }.boxed()).with_operation(|| {
-        Operation::new("openapi", "This document").with_answer(json!({"type": "object"}))
-    }),
-    Endpoint::page(PAGE_PATH, SEND).with_operation(|| {
-        Operation::new("docs", "This document as a web page")
-            .with_answer_of_type("text/html", json!({"type": "string"}))
-    }),
-    Endpoint::page(FILES_PREFIX, SEND),
-    Endpoint::page("/docs/{file}", SEND),
-    Endpoint::page("/", |_| async { Ok(to_page()) }.boxed()),
-    Endpoint::page("/robots.txt", |_| async { Ok(robots()) }.boxed()),
-];
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET DOCUMENT_PATH, Access::Public, Reads, document(call)
+        .with_operation(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"})));
+    GET PAGE_PATH, Access::Public, Reads, page(call)
+        .with_operation(|| {
+            Operation::new("docs", "This document as a web page")
+                .with_answer_of_type("text/html", json!({"type": "string"}))
+        });
+    GET FILES_PREFIX, Access::Public, Reads, page(call);
+    GET "/docs/{file}", Access::Public, Reads, page(call);
+    GET "/", Access::Public, Reads, to_page(call);
+    GET "/robots.txt", Access::Public, Reads, robots(call);
+};
 
 /// Keeps search engines away: the terms of the sales data forbid indexing by them.
 const ROBOTS: &[u8] = b"User-agent: *\nDisallow: /\n";
 
-fn robots() -> ApiResponse {
-    let response = Response::new(Bytes::from_static(ROBOTS));
-    ApiResponse::from(response).with_header(CONTENT_TYPE, "text/plain; charset=utf-8")
+async fn robots(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::typed("text/plain; charset=utf-8", ROBOTS))
 }
 
 /// Redirects from the root of the service to its documentation.
-fn to_page() -> ApiResponse {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
-    ApiResponse::from(response).with_header(LOCATION, FILES_PREFIX)
+async fn to_page(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::redirect(
+        StatusCode::TEMPORARY_REDIRECT,
+        FILES_PREFIX,
+    ))
 }
 
-fn document() -> ApiResponse {
+async fn document(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let mut answer = ApiResponse::json(DOCUMENT.clone());
     answer.response.extensions_mut().insert(ConstantBody);
-    answer
+    Ok(answer)
 }
 
 /// The document as JSON text, built once.
 static DOCUMENT: LazyLock<Bytes> =
     LazyLock::new(|| openapi::document(resources::endpoints()).to_string().into());
 
-const SEND: Handler = |call| async { docs(call.path, call.headers).map(ApiResponse::from) }.boxed();
+async fn page(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    docs(call.path, call.headers).map(ApiResponse::from)
+}
 
 /// Path of the page.
 const PAGE_PATH: &str = "/docs";

@@ -8,9 +8,9 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
-use crate::openapi::alerts::{list_parameters, page_parameters};
-use toise_alerts::request::queries::{parse_alert_list, parse_page};
+use toise_alerts::request::queries::{ALERT_LIST, PAGE, parse_alert_list, parse_page};
 use toise_alerts::{deliveries, overview};
+use toise_contract::fields::schema::parameters;
 use toise_contract::listings::codes::FlxId;
 use toise_contract::query::pairs;
 use toise_service::error::ApiError;
@@ -20,7 +20,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/v2/protected/admin/alerts", operator("admin.alerts.list"), ReadsOnWriter, list(call)
         .with_operation(|| {
             Operation::new("alertsList", "Alerts of every account, newest first")
-                .with_query(list_parameters())
+                .with_query(parameters(&ALERT_LIST))
                 .with_answer(data_list_of("OperatorAlert"))
         });
     GET "/v2/protected/admin/alerts/{alertId}", operator("admin.alerts.get"), ReadsOnWriter, get(call)
@@ -35,7 +35,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "deadLettersList",
                 "Deliveries that were given up, newest first",
             )
-            .with_query(page_parameters())
+            .with_query(parameters(&PAGE))
             .with_answer(data_list_of("Delivery"))
         });
     POST "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",

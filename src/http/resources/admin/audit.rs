@@ -7,9 +7,10 @@ use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
-use crate::openapi::admin::{audit_parameters, data_list_of};
+use crate::openapi::admin::data_list_of;
 use toise_accounts::audit;
-use toise_accounts::requests::parse_audit;
+use toise_accounts::requests::{AUDIT, parse_audit};
+use toise_contract::fields::schema::parameters;
 use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
@@ -18,7 +19,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/v2/protected/admin/audit", operator("admin.audit"), ReadsOnWriter, list(call)
         .with_operation(|| {
         Operation::new("audit", "Administrative actions, newest first")
-            .with_query(audit_parameters())
+            .with_query(parameters(&AUDIT))
             .with_answer(data_list_of("AuditEntry"))
     });
 };

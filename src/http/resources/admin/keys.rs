@@ -7,15 +7,16 @@ use super::{on_store, operator};
 use crate::endpoint::call::{Call, read_json};
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
-use crate::openapi::admin::{data_list_of, data_of, key_list_parameters};
+use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account;
 use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
 use toise_accounts::key::{GrantChange, KeyRequest, Owner};
 use toise_accounts::keys;
-use toise_accounts::requests::{parse_key, parse_key_change, parse_key_list};
+use toise_accounts::requests::{KEY_LIST, parse_key, parse_key_change, parse_key_list};
 use toise_contract::Fault;
+use toise_contract::fields::schema::parameters;
 use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
@@ -24,7 +25,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/v2/protected/admin/keys", operator("admin.keys.list"), ReadsOnWriter, list(call)
         .with_operation(|| {
             Operation::new("keysList", "Every key, oldest first")
-                .with_query(key_list_parameters())
+                .with_query(parameters(&KEY_LIST))
                 .with_answer(data_list_of("Key"))
         });
     POST "/v2/protected/admin/keys", operator("admin.keys.create"), Administers, create(call)

@@ -9,12 +9,12 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
-use crate::openapi::alerts::page_parameters;
 use crate::reports;
-use crate::resources::probes::metrics;
-use toise_alerts::request::queries::parse_page;
+use crate::resources::probes::current_metrics;
+use toise_alerts::request::queries::{PAGE, parse_page};
 use toise_base::reports::FOLDER;
 use toise_collect::jobs;
+use toise_contract::fields::schema::parameters;
 use toise_contract::query::pairs;
 use toise_estimate::store;
 use toise_service::error::ApiError;
@@ -32,7 +32,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "reportsList",
                 "Reports of imports and ingestions, newest first",
             )
-            .with_query(page_parameters())
+            .with_query(parameters(&PAGE))
             .with_answer(data_list_of("OperationReport"))
         });
     GET "/v2/protected/admin/model", operator("admin.model"), ReadsOnWriter, model(call)
@@ -50,7 +50,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "jobsList",
                 "Pages being collected or recently collected, newest first",
             )
-            .with_query(page_parameters())
+            .with_query(parameters(&PAGE))
             .with_answer(data_list_of("Job"))
         });
     GET "/v2/protected/admin/metrics", operator("admin.metrics"), ReadsOnWriter, current_metrics(call)
@@ -75,11 +75,6 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             .with_answer(data_list_of("Finding"))
         });
 };
-
-/// `GET /v2/protected/admin/metrics`: the metrics of the service.
-async fn current_metrics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    metrics(call.app).await
-}
 
 /// `GET /v2/protected/admin/reports`: reports of imports and ingestions, newest first.
 async fn list_reports(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

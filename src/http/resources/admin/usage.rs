@@ -7,11 +7,12 @@ use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
-use crate::openapi::admin::{data_list_of, period_parameters};
+use crate::openapi::admin::data_list_of;
 use toise_accounts::account;
 use toise_accounts::answers::account_usage_answer;
-use toise_accounts::requests::parse_period;
+use toise_accounts::requests::{PERIOD, parse_period};
 use toise_accounts::usage::{self, UsageScope};
+use toise_contract::fields::schema::parameters;
 use toise_contract::query::pairs;
 use toise_service::error::ApiError;
 
@@ -20,7 +21,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/v2/protected/admin/usage", operator("admin.usage"), ReadsOnWriter, usage(call)
         .with_operation(|| {
         Operation::new("usage", "Consumption of every account in a period")
-            .with_query(period_parameters())
+            .with_query(parameters(&PERIOD))
             .with_answer(data_list_of("AccountUsage"))
     });
 };

@@ -3,14 +3,15 @@
 use serde_json::json;
 
 use crate::openapi::admin::{data_list_of, data_of};
+use crate::openapi::alerts::names;
 use crate::openapi::alerts::schemas::preview_answer;
-use crate::openapi::alerts::{delivery_parameters, names, page_parameters};
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::dispatch::test_delivery::AT_ONCE_MAX;
 use toise_alerts::registry::LIST_BYTES_MAX;
 use toise_alerts::request::SEARCH_QUERY_BYTES_MAX;
-use toise_contract::fields::schema::record;
+use toise_alerts::request::queries::{DELIVERIES, PAGE};
+use toise_contract::fields::schema::{parameters, record};
 use toise_listings::search::preview;
 
 /// Returns an operation on alerts; `{}` in its summary stands for their records.
@@ -50,7 +51,7 @@ pub(super) fn list(subject: AlertSubject) -> Operation {
              refused: ask for pages instead",
             LIST_BYTES_MAX >> 20
         ))
-        .with_query(page_parameters())
+        .with_query(parameters(&PAGE))
         .with_answer(data_list_of(names(subject).alert))
 }
 
@@ -91,7 +92,7 @@ pub(super) fn history(subject: AlertSubject) -> Operation {
             "Each once, in its current state; those whose first match is the latest come first. Records that an \
              import removed are left out and not counted: a page with fewer entries than take is the last one",
         )
-        .with_query(page_parameters())
+        .with_query(parameters(&PAGE))
         .with_answer(data_list_of(names(subject).record))
 }
 
@@ -100,7 +101,7 @@ pub(super) fn deliveries(subject: AlertSubject) -> Operation {
         .with_description(
             "Newest first; the server's retention setting decides how long they are kept",
         )
-        .with_query(delivery_parameters())
+        .with_query(parameters(&DELIVERIES))
         .with_answer(data_list_of("Delivery"))
 }
 

@@ -9,13 +9,12 @@ mod render;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use futures::FutureExt;
 use serde_json::{Value, json};
-use warp::http::header::{HeaderValue, LOCATION};
-use warp::http::{HeaderMap, Response, StatusCode};
+use warp::http::{HeaderMap, StatusCode};
 
+use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
-use crate::endpoint::{Endpoint, Handler};
+use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::files::{DocsFile, FILE_CACHE, PAGE_CACHE};
 use crate::openapi::Operation;
 use toise_service::error::ApiError;
@@ -117,22 +116,16 @@ const SCRIPT: &str = include_str!("guide.js");
 const SECTIONS_NAME: &str = "sections.json";
 
 /// The index, which is in the OpenAPI document, and the pages.
-pub const ENDPOINTS: &[Endpoint] = &[
-    Endpoint::page("/docs/guide/", SEND).with_operation(|| {
-        Operation::new(
-            "guide",
-            "Guide to using and operating the service, as web pages",
-        )
-        .with_answer_of_type("text/html", json!({"type": "string"}))
-    }),
-    Endpoint::page("/docs/guide/{page}", SEND),
-    Endpoint::page("/docs/guide/images/{file}", |call| {
-        async { send_from(&PICTURE_FILES, call.param(0), call.headers) }.boxed()
-    }),
-    Endpoint::page("/docs/guide", |_| async { Ok(to_index()) }.boxed()),
-];
-
-const SEND: Handler = |call| async { send(call.param(0), call.headers) }.boxed();
+pub const ENDPOINTS: &[Endpoint] = endpoints! {
+    GET "/docs/guide/", Access::Public, Reads, page(call)
+        .with_operation(|| {
+            Operation::new("guide", "Guide to using and operating the service, as web pages")
+                .with_answer_of_type("text/html", json!({"type": "string"}))
+        });
+    GET "/docs/guide/{page}", Access::Public, Reads, page(call);
+    GET "/docs/guide/images/{file}", Access::Public, Reads, picture(call);
+    GET "/docs/guide", Access::Public, Reads, to_index(call);
+};
 
 /// Every page rendered, their style sheet, and the search. The last three are revalidated like the pages, because they
 /// fit the pages of this version only.
@@ -165,6 +158,14 @@ static PICTURE_FILES: LazyLock<Vec<DocsFile>> = LazyLock::new(|| {
     pictures.collect()
 });
 
+async fn page(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    send(call.param(0), call.headers)
+}
+
+async fn picture(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    send_from(&PICTURE_FILES, call.param(0), call.headers)
+}
+
 fn send(name: &str, headers: &HeaderMap) -> Result<ApiResponse, ApiError> {
     send_from(&FILES, name, headers)
 }
@@ -175,12 +176,11 @@ fn send_from(files: &[DocsFile], name: &str, headers: &HeaderMap) -> Result<ApiR
 }
 
 /// Redirects to the index, so that its relative links lead to the pages.
-fn to_index() -> ApiResponse {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    let headers = response.headers_mut();
-    headers.insert(LOCATION, HeaderValue::from_static("guide/"));
-    response.into()
+async fn to_index(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
+    Ok(ApiResponse::redirect(
+        StatusCode::PERMANENT_REDIRECT,
+        "guide/",
+    ))
 }
 
 #[cfg(test)]
