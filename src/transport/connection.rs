@@ -2,18 +2,16 @@
 //!
 //! hyper limits the request head and the idle time before it with one timeout, and has none before the first byte.
 //! Here they are separate: a head that has begun must be complete within a short time, while a connection between
-//! requests may wait longer. [`TimedStream`] records when bytes are read and written, [`Activity::request`] when
-//! requests run, and [`Activity::over`] resolves once the connection has exceeded its time.
+//! requests may wait longer. [`timed`] records when bytes are read and written, [`Activity::request`] when requests
+//! run, and [`Activity::timed_out`] resolves once the connection has exceeded its time.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Version;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
+use tokio_util::io::{InspectReader, InspectWriter};
 
 /// Maximum bytes of one HTTP/2 control write: a ping, an acknowledgement, a window update.
 const UPKEEP_BYTES_MAX: usize = 64;
@@ -133,70 +131,24 @@ impl Drop for RunningRequest {
     }
 }
 
-/// A stream that records when bytes are read and written.
-#[derive(Debug)]
-pub(super) struct TimedStream<S> {
+/// Returns a stream that records when bytes are read and written.
+pub(super) fn timed<S>(
     stream: S,
     activity: Activity,
-}
-
-impl<S> TimedStream<S> {
-    pub(super) fn new(stream: S, activity: Activity) -> Self {
-        Self { stream, activity }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let outcome = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if outcome.is_ready() && buffer.filled().len() > before {
-            self.activity.bytes_read(Instant::now());
+) -> impl AsyncRead + AsyncWrite + Unpin + Send + 'static
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let reading = activity.clone();
+    let stream = InspectReader::new(stream, move |bytes: &[u8]| {
+        // Empty at the end of the stream.
+        if !bytes.is_empty() {
+            reading.bytes_read(Instant::now());
         }
-        outcome
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
-        if let Poll::Ready(Ok(bytes)) = &outcome {
-            self.activity.bytes_written(*bytes, Instant::now());
-        }
-        outcome
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
-        if let Poll::Ready(Ok(bytes)) = &outcome {
-            self.activity.bytes_written(*bytes, Instant::now());
-        }
-        outcome
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
+    });
+    InspectWriter::new(stream, move |bytes: &[u8]| {
+        activity.bytes_written(bytes.len(), Instant::now());
+    })
 }
 
 #[cfg(test)]

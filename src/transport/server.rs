@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::client_address::{Networks, PeerAddress};
-use super::connection::{Activity, TimedStream, Timeouts};
+use super::connection::{Activity, Timeouts, timed};
 use super::connections_by_address::ConnectionsByAddress;
 use super::malformed;
 use super::tls::Tls;
@@ -250,7 +250,7 @@ async fn serve<T, S, B>(
             })
         })
     };
-    let io = TokioIo::new(TimedStream::new(stream, activity.clone()));
+    let io = TokioIo::new(timed(stream, activity.clone()));
     let connection = watcher.watch(builder.serve_connection(io, tracked).into_owned());
     let timeouts = Timeouts {
         head: limits.header_read_timeout,
