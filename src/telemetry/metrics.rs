@@ -157,7 +157,8 @@ impl Gauges<'_> {
 mod tests {
     use super::*;
 
-    fn value(text: &str, series: &str) -> Option<f64> {
+    /// Returns the value of a series in rendered metrics.
+    pub(super) fn value(text: &str, series: &str) -> Option<f64> {
         let line = text.lines().find_map(|line| line.strip_prefix(series))?;
         line.trim().parse().ok()
     }

@@ -33,30 +33,20 @@ const EXPIRED: Metric<Counter> = Metric::counter(
     "Notifications evicted from the outbox before they were delivered, because of their age or number.",
 );
 
-/// Outcome of a delivery attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryOutcome {
-    /// The receiver accepted it.
-    Delivered,
-    /// The receiver responded with a status that is not a success.
-    Refused,
-    /// No connection or no response in time.
-    Timeout,
-    /// The connection failed or broke off.
-    Unreachable,
-    /// The receiver responded with 410.
-    Gone,
-}
-
-impl DeliveryOutcome {
-    fn as_str(self) -> &'static str {
-        match self {
-            DeliveryOutcome::Delivered => "delivered",
-            DeliveryOutcome::Refused => "refused",
-            DeliveryOutcome::Timeout => "timeout",
-            DeliveryOutcome::Unreachable => "unreachable",
-            DeliveryOutcome::Gone => "gone",
-        }
+toise_base::named! {
+    /// Outcome of a delivery attempt.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DeliveryOutcome {
+        /// The receiver accepted it.
+        Delivered = "delivered",
+        /// The receiver responded with a status that is not a success.
+        Refused = "refused",
+        /// No connection or no response in time.
+        Timeout = "timeout",
+        /// The connection failed or broke off.
+        Unreachable = "unreachable",
+        /// The receiver responded with 410.
+        Gone = "gone",
     }
 }
 

@@ -36,33 +36,22 @@ const UNMATCHED: &str = "unmatched";
 const OTHER_METHOD: &str = "other";
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// Which limit a request exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The key's requests per second.
-    Rate,
-    /// The key's calls per month.
-    Quota,
-    /// The key's concurrent requests.
-    Concurrency,
-    /// The service's queue of calls.
-    Overload,
-    /// The open connections of one address.
-    Connections,
-    /// The requests of one address without a valid key.
-    Unkeyed,
-}
-
-impl Refusal {
-    fn as_str(self) -> &'static str {
-        match self {
-            Refusal::Rate => "rate",
-            Refusal::Quota => "quota",
-            Refusal::Concurrency => "concurrency",
-            Refusal::Overload => "overload",
-            Refusal::Connections => "connections",
-            Refusal::Unkeyed => "unkeyed",
-        }
+toise_base::named! {
+    /// The limit that a request exceeded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Refusal {
+        /// The key's requests per second.
+        Rate = "rate",
+        /// The key's calls per month.
+        Quota = "quota",
+        /// The key's concurrent requests.
+        Concurrency = "concurrency",
+        /// The service's queue of calls.
+        Overload = "overload",
+        /// The open connections of one address.
+        Connections = "connections",
+        /// The requests of one address without a valid key.
+        Unkeyed = "unkeyed",
     }
 }
 
@@ -153,11 +142,7 @@ impl Drop for OpenConnection {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn value(text: &str, series: &str) -> Option<f64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(series))?;
-        line.trim().parse().ok()
-    }
+    use crate::metrics::tests::value;
 
     #[test]
     fn requests_are_counted_and_timed_by_route_method_and_class() {
