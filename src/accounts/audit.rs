@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, Row};
 use serde_json::{Value, json};
 
-use super::answers::moment as written;
+use super::json::moment as written;
 use toise_base::clock::Clock;
 pub use toise_store::audit::{Act, BEGUN};
 use toise_store::audit::{DONE, digest, last_number};
@@ -46,7 +46,7 @@ pub struct AuditState {
 
 impl AuditEntry {
     /// Returns the entry as JSON, in the format of the command line and the API.
-    pub fn answer(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let hex: String = self
             .digest
             .iter()
@@ -239,10 +239,10 @@ mod tests {
         let actions: Vec<&str> = found.iter().map(|one| one.act.action.as_str()).collect();
         assert_eq!(actions, ["revoke", "change", "create"]);
         assert_eq!(latest(&store, Some(2), 10).unwrap(), found[2..]);
-        assert_eq!(found[0].answer()["origin"], "192.0.2.1");
+        assert_eq!(found[0].to_json()["origin"], "192.0.2.1");
         let state = verify(&store).unwrap();
         assert_eq!((state.entries, state.broken_at), (3, None));
-        assert_eq!(found[0].answer()["digest"], state.head);
+        assert_eq!(found[0].to_json()["digest"], state.head);
         for sql in ["UPDATE audit SET actor = 'x'", "DELETE FROM audit"] {
             let refused = store.write(move |transaction| transaction.execute(sql, []));
             assert!(refused.unwrap_err().to_string().contains("only appended"));

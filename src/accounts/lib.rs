@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
-pub mod answers;
 pub mod areas;
 pub mod audit;
 mod entry;
@@ -15,6 +14,7 @@ pub mod forget;
 pub mod grants;
 pub mod holds;
 mod journal;
+pub mod json;
 pub mod key;
 pub mod keys;
 #[cfg(test)]

@@ -70,8 +70,8 @@ pub struct Subscription {
 
 impl Alert {
     /// Returns the alert as JSON for responses.
-    pub fn answer(&self) -> Value {
-        let mut answer = json!({
+    pub fn to_json(&self) -> Value {
+        let mut object = json!({
             "alert_id": self.id,
             "flxId": self.id,
             "activated": self.deactivated.is_none(),
@@ -83,9 +83,9 @@ impl Alert {
             "updated_at": self.updated_at,
         });
         if let Some(context) = &self.context {
-            answer["context"] = json!(context);
+            object["context"] = json!(context);
         }
-        answer
+        object
     }
 }
 

@@ -35,33 +35,33 @@ pub struct Overview {
 
 impl Overview {
     /// Returns the overview as JSON for operators.
-    pub fn answer(&self) -> Value {
-        let mut answer = answer(&self.alert);
-        answer["matches"] = json!(self.matches);
-        answer["waiting"] = json!(self.waiting);
+    pub fn to_json(&self) -> Value {
+        let mut object = operator_json(&self.alert);
+        object["matches"] = json!(self.matches);
+        object["waiting"] = json!(self.waiting);
         for (status, count) in self.deliveries {
-            answer["deliveries"][status.as_str()] = json!(count);
+            object["deliveries"][status.as_str()] = json!(count);
         }
         if let Some(since) = self.failing_since {
-            answer["failing_since"] = json!(since);
+            object["failing_since"] = json!(since);
         }
         if let Some(reason) = &self.unmatched_because {
-            answer["unmatched_because"] = json!(reason);
+            object["unmatched_because"] = json!(reason);
         }
-        answer
+        object
     }
 }
 
 /// Returns an alert as JSON for operators: as its account sees it, plus the account, the searched table, and why it is
 /// inactive.
-pub fn answer(alert: &Alert) -> Value {
-    let mut answer = alert.answer();
-    answer["account_id"] = json!(alert.account);
-    answer["about"] = json!(alert.subject.table());
+pub fn operator_json(alert: &Alert) -> Value {
+    let mut object = alert.to_json();
+    object["account_id"] = json!(alert.account);
+    object["about"] = json!(alert.subject.table());
     if let Some(reason) = alert.deactivated {
-        answer["deactivated_because"] = json!(reason.as_str());
+        object["deactivated_because"] = json!(reason.as_str());
     }
-    answer
+    object
 }
 
 /// Returns the alerts of an account, or of all accounts, newest first.

@@ -202,7 +202,7 @@ impl AlertRegistry {
             let mut rows = statement.query((account.to_string(), kind, take, skip))?;
             let (mut texts, mut bytes) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
-                let text = alert::alert(row)?.answer().to_string().into_bytes();
+                let text = alert::alert(row)?.to_json().to_string().into_bytes();
                 bytes += text.len();
                 if bytes > LIST_BYTES_MAX {
                     return Err(Error::TooLong);

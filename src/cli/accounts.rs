@@ -13,8 +13,8 @@ use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account::{self, Account, ActiveSecret, SECRET_OVERLAP};
-use toise_accounts::answers::{account_answer, moment};
 use toise_accounts::audit::{Act, audited, audited_with_subject};
+use toise_accounts::json::{account_json, moment};
 use toise_accounts::signing::SigningSecret;
 use toise_accounts::usage::{Usage, UsageScope, by_key};
 use toise_base::clock::Clock;
@@ -219,7 +219,7 @@ fn print_new(common: &Common, account: &Account, secret: &SigningSecret) {
 }
 
 fn print_all(common: &Common, accounts: &[Account]) -> CommandResult {
-    let answers = accounts.iter().map(|account| account_answer(account, None));
+    let answers = accounts.iter().map(|account| account_json(account, None));
     let answers: Vec<Value> = answers.collect();
     let rows = accounts.iter().map(|account| {
         [
@@ -238,7 +238,7 @@ fn print_whole(common: &Common, account: &Account, signing: &[ActiveSecret]) {
         .iter()
         .filter_map(|signing| Some((&signing.secret, signing.valid_until?)));
     if common.json {
-        let mut answer = account_answer(account, present.map(|signing| &signing.secret));
+        let mut answer = account_json(account, present.map(|signing| &signing.secret));
         let former: Vec<Value> = former
             .map(
                 |(secret, until)| json!({"signing_secret": secret.reveal(), "valid_until": moment(until)}),

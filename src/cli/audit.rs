@@ -4,8 +4,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{CommandResult, Common};
-use toise_accounts::answers::moment;
 use toise_accounts::audit::{self, AuditEntry, ENTRIES_MAX};
+use toise_accounts::json::moment;
 use toise_store::Store;
 
 /// Arguments of `audit`.
@@ -37,7 +37,7 @@ pub fn run(common: &Common, arguments: &AuditArgs) -> CommandResult {
     let entries = audit::latest(&store, arguments.before, arguments.take as usize)?;
     let state = audit::verify(&store)?;
     if common.json {
-        let entries: Vec<Value> = entries.iter().map(AuditEntry::answer).collect();
+        let entries: Vec<Value> = entries.iter().map(AuditEntry::to_json).collect();
         println!(
             "{}",
             json!({

@@ -8,9 +8,9 @@ use uuid::Uuid;
 use super::usage::{self, PeriodArgs, UsagePart};
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
-use toise_accounts::answers::key_answer;
 use toise_accounts::audit::{Act, audited, audited_with_subject};
 use toise_accounts::grants::Grants;
+use toise_accounts::json::key_json;
 use toise_accounts::key::{self, ESTIMATES_MAX, MONTHLY_QUOTA_MAX, RATE_PER_S_MAX};
 use toise_accounts::keys::{
     self, Allowance, GrantChange, KeyChange, KeyKind, KeyRecord, KeyRequest, NewKey, Owner,
@@ -417,9 +417,9 @@ fn part_of<'u>(record: &KeyRecord, consumed: &'u [Usage]) -> UsagePart<'u> {
 
 fn print_new(common: &Common, record: &KeyRecord, key: &str) {
     if common.json {
-        let mut answer = key_answer(record, Some(key));
-        answer["account"] = json!(record.account);
-        println!("{answer}");
+        let mut object = key_json(record, Some(key));
+        object["account"] = json!(record.account);
+        println!("{object}");
     } else {
         println!("{key}");
         eprintln!(
@@ -440,17 +440,17 @@ fn print_changed(common: &Common, record: &KeyRecord, clock: &Clock) {
 /// Prints keys as JSON or as a table.
 fn print_all(common: &Common, records: &[KeyRecord], clock: &Clock) {
     if common.json {
-        let answers: Vec<Value> = records.iter().map(as_json).collect();
-        println!("{}", Value::from(answers));
+        let objects: Vec<Value> = records.iter().map(as_json).collect();
+        println!("{}", Value::from(objects));
     } else {
         print_table(records, clock);
     }
 }
 
 fn as_json(record: &KeyRecord) -> Value {
-    let mut answer = key_answer(record, None);
-    answer["account"] = json!(record.account);
-    answer
+    let mut object = key_json(record, None);
+    object["account"] = json!(record.account);
+    object
 }
 
 /// Formats the day of a time; `None` gives an empty string.

@@ -136,7 +136,7 @@ pub fn run(common: &Common, arguments: &PortfolioArgs) -> CommandResult {
 fn print_stored(common: &Common, stored: &StoredPortfolio) {
     let portfolio = &stored.portfolio;
     if common.json {
-        let mut answer = portfolio.answer();
+        let mut answer = portfolio.to_json();
         answer["faulty"] = json!(stored.faulty);
         let faults = stored.faults.iter();
         let faults = faults
@@ -162,7 +162,7 @@ fn print_stored(common: &Common, stored: &StoredPortfolio) {
 }
 
 fn list(common: &Common, portfolios: &[Portfolio]) -> CommandResult {
-    let answers: Vec<Value> = portfolios.iter().map(Portfolio::answer).collect();
+    let answers: Vec<Value> = portfolios.iter().map(Portfolio::to_json).collect();
     let rows = portfolios.iter().map(|portfolio| {
         [
             portfolio.name.clone(),
@@ -198,10 +198,10 @@ fn show(
         format!("{name}: its files are missing; a running server values it again")
     })?;
     if common.json {
-        let mut answer = portfolio.answer();
+        let mut answer = portfolio.to_json();
         answer["totals"] = json!(page.totals);
         answer["changes"] = json!(page.changes);
-        answer["homes"] = page.homes.iter().map(ValuedHome::answer).collect();
+        answer["homes"] = page.homes.iter().map(ValuedHome::to_json).collect();
         println!("{answer}");
         return Ok(());
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::result::Failure;
 use super::{CommandResult, Common};
-use toise_accounts::answers::consumption_answer;
+use toise_accounts::json::consumption_json;
 use toise_accounts::ledger::Ledger;
 use toise_accounts::requests::parse_period;
 use toise_accounts::usage::{DayRange, Usage, by_type};
@@ -73,7 +73,7 @@ pub fn print(
             .iter()
             .map(|part| {
                 let mut answer = part.identity.clone();
-                let consumption = consumption_answer(&by_type(part.usage.iter().copied()));
+                let consumption = consumption_json(&by_type(part.usage.iter().copied()));
                 if let (Value::Object(answer), Value::Object(consumption)) =
                     (&mut answer, consumption)
                 {

@@ -22,7 +22,7 @@ use super::result::Failure;
 use super::{CommandResult, Common};
 use toise_accounts::DEFAULT_ACCOUNT;
 use toise_accounts::account;
-use toise_accounts::answers::moment;
+use toise_accounts::json::moment;
 use toise_alerts::signature::{
     ID_HEADER, KEY_HEADER, NEXT_KEY_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError,
     read_secret, verify,

@@ -25,21 +25,21 @@ use toise_transport::malformed::Malformed;
 pub fn service(app: App) -> BoxedFilter<(warp::reply::Response,)> {
     // A filter clones its captured values for every request.
     let app = Arc::new(app);
-    answered(move |head: Head, body: Incoming| {
+    handled_by(move |head: Head, body: Incoming| {
         let app = app.clone();
-        async move { pipeline::answer(&app, &head, body).await }
+        async move { pipeline::respond(&app, &head, body).await }
     })
 }
 
 /// Returns the filter that passes the head and the unread body of every request to a handler.
-fn answered<F, A>(answer: F) -> BoxedFilter<(warp::reply::Response,)>
+fn handled_by<F, R>(handle: F) -> BoxedFilter<(warp::reply::Response,)>
 where
-    F: Fn(Head, Incoming) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = warp::reply::Response> + Send,
+    F: Fn(Head, Incoming) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = warp::reply::Response> + Send,
 {
     head()
         .and(body::incoming())
-        .then(answer)
+        .then(handle)
         .map(Reply::into_response)
         .boxed()
 }
@@ -89,7 +89,7 @@ mod tests {
 
     /// Returns filters that answer with the head and the length of the body they received.
     fn echo() -> BoxedFilter<(warp::reply::Response,)> {
-        answered(|head: Head, mut body: Incoming| async move {
+        handled_by(|head: Head, mut body: Incoming| async move {
             let mut lease = BodyBudget::new(100).lease(None, None);
             let length = body.read(100, None, &mut lease).await.unwrap().len();
             let (method, path, query) = (head.method, head.path.as_str().to_owned(), head.query);

@@ -33,8 +33,8 @@ use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
 use toise_http::error::error_response;
 use toise_http::filters;
 use toise_http::input::{credentials, parsed_size};
-use toise_http::pipeline::answer_headers;
 use toise_http::pipeline::head::{AlreadyCounted, Head};
+use toise_http::pipeline::response_headers;
 use toise_service::App;
 use toise_service::admission::{self, CallRules, Caller, KEY_HEADER};
 use toise_service::error::ApiError;
@@ -132,9 +132,9 @@ fn set_headers<B>(
     }
     if let Some(key) = key {
         let meter = app.access.meters.of(key.key_id, key.allowance);
-        answer_headers::set_rate_headers(headers, meter.rate());
+        response_headers::set_rate_headers(headers, meter.rate());
     }
-    answer_headers::set_request_id(headers, request_id);
+    response_headers::set_request_id(headers, request_id);
 }
 
 fn log<B>(

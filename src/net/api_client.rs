@@ -28,7 +28,7 @@ pub enum Error {
     /// The server answered with an error.
     #[error("{0}")]
     Refused(String),
-    /// The answer is longer than the caller accepts.
+    /// The response is longer than the caller accepts.
     #[error("the answer is longer than {0} bytes")]
     TooLong(usize),
 }
@@ -71,7 +71,7 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the answer, even
+    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the response, even
     /// of an error. `target` is the path, with the query if there is one.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl ApiClient {
         Ok((status, whole.freeze()))
     }
 
-    /// Posts a JSON body to a path and returns the body of the answer as a stream; dropping the stream closes the
+    /// Posts a JSON body to a path and returns the body of the response as a stream; dropping the stream closes the
     /// connection.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ pub struct Client {
 /// Result of one attempt.
 pub(super) enum RequestOutcome {
     /// A response that is final.
-    Answer(Response),
+    Response(Response),
     /// The attempt failed; another is due after the wait.
     Retry {
         /// Time to wait.
@@ -106,8 +106,8 @@ impl Client {
             attempts += 1;
             let (wait, reason) = match self.attempt(self.http.get(url), url, attempts).await? {
                 RequestOutcome::Retry { wait, reason } => (wait, reason),
-                RequestOutcome::Answer(answer) => {
-                    match read(answer, url, bytes_max, ReadThrottle::new(&self.policy)).await? {
+                RequestOutcome::Response(response) => {
+                    match read(response, url, bytes_max, ReadThrottle::new(&self.policy)).await? {
                         Ok(body) => return Ok(body),
                         Err(reason) => (backoff(&self.policy, attempts), reason),
                     }
@@ -124,8 +124,8 @@ impl Client {
         url: &str,
         attempts: u32,
     ) -> Result<RequestOutcome, Error> {
-        let answer = match request.send().await {
-            Ok(answer) => answer,
+        let response = match request.send().await {
+            Ok(response) => response,
             Err(error) => {
                 return Ok(RequestOutcome::Retry {
                     wait: backoff(&self.policy, attempts),
@@ -133,9 +133,9 @@ impl Client {
                 });
             }
         };
-        let status = answer.status();
+        let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
-            let asked = retry_after(answer.headers(), Utc::now());
+            let asked = retry_after(response.headers(), Utc::now());
             if let Some(asked) = asked.filter(|asked| *asked > self.policy.retry_after_max) {
                 return Err(Error::TooBusy {
                     url: url.to_owned(),
@@ -147,7 +147,7 @@ impl Client {
                 reason: format!("the server answered {status}"),
             });
         }
-        Ok(RequestOutcome::Answer(answer))
+        Ok(RequestOutcome::Response(response))
     }
 
     /// Waits before another attempt; an error when the maximum number of attempts is reached.
@@ -175,12 +175,12 @@ impl Client {
 
 /// Reads a body; the inner error is temporary and may be retried.
 async fn read(
-    answer: Response,
+    response: Response,
     url: &str,
     bytes_max: u64,
     mut throttle: ReadThrottle,
 ) -> Result<Result<Vec<u8>, String>, Error> {
-    let status = answer.status();
+    let status = response.status();
     if !status.is_success() {
         return Err(Error::Status {
             url: url.to_owned(),
@@ -188,7 +188,7 @@ async fn read(
         });
     }
     let mut body = Vec::new();
-    let mut stream = answer.bytes_stream();
+    let mut stream = response.bytes_stream();
     while let Some(bytes) = stream.next().await {
         match bytes {
             Ok(bytes) => {

@@ -120,16 +120,16 @@ impl Client {
                 RequestOutcome::Retry { wait, reason } => {
                     self.pause(url, attempts, wait, reason).await?;
                 }
-                RequestOutcome::Answer(answer) => {
-                    let status = answer.status();
+                RequestOutcome::Response(response) => {
+                    let status = response.status();
                     if !status.is_success() {
                         return Err(Error::Status {
                             url: url.to_owned(),
                             status,
                         });
                     }
-                    let version = RemoteVersion::of(url, answer.headers());
-                    let length = answer.headers().get(CONTENT_LENGTH);
+                    let version = RemoteVersion::of(url, response.headers());
+                    let length = response.headers().get(CONTENT_LENGTH);
                     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
                     return Ok(RemoteFile {
                         tag: version.tag(),
@@ -176,8 +176,8 @@ impl Client {
             );
             let (wait, reason) = match self.attempt(request, url, attempts).await? {
                 RequestOutcome::Retry { wait, reason } => (wait, reason),
-                RequestOutcome::Answer(answer) => {
-                    if let (StatusCode::NOT_MODIFIED, Some(version)) = (answer.status(), &whole) {
+                RequestOutcome::Response(response) => {
+                    if let (StatusCode::NOT_MODIFIED, Some(version)) = (response.status(), &whole) {
                         return Ok(DownloadedFile {
                             path: path.to_owned(),
                             tag: version.tag(),
@@ -186,7 +186,7 @@ impl Client {
                         });
                     }
                     match self
-                        .receive(answer, url, path, part_bytes, bytes_max, bar)
+                        .receive(response, url, path, part_bytes, bytes_max, bar)
                         .await?
                     {
                         ReceiveOutcome::Whole(version) => return finish(path, version),
@@ -208,7 +208,7 @@ impl Client {
 
     async fn receive(
         &self,
-        answer: Response,
+        response: Response,
         url: &str,
         path: &Path,
         part_bytes: u64,
@@ -217,11 +217,11 @@ impl Client {
     ) -> Result<ReceiveOutcome, Error> {
         let part_path = next_to(path, ".part");
         let failed = |source| file_error(&part_path, source);
-        let status = answer.status();
-        let version = RemoteVersion::of(url, answer.headers());
+        let status = response.status();
+        let version = RemoteVersion::of(url, response.headers());
         let resumed = status == StatusCode::PARTIAL_CONTENT;
         if status == StatusCode::RANGE_NOT_SATISFIABLE
-            || (resumed && !continues(answer.headers(), part_bytes))
+            || (resumed && !continues(response.headers(), part_bytes))
         {
             std::fs::remove_file(&part_path).map_err(failed)?;
             return Ok(ReceiveOutcome::Restart);
@@ -243,12 +243,12 @@ impl Client {
             version.save(&next_to(path, ".part.json"))?;
             File::create(&part_path).await.map_err(failed)?
         };
-        if let Some(rest) = answer.content_length() {
+        if let Some(rest) = response.content_length() {
             bar.set_length(start + rest);
         }
         bar.set_position(start);
         let (written, broken) = append(
-            answer,
+            response,
             url,
             (part_path.as_path(), file),
             start,
@@ -270,7 +270,7 @@ impl Client {
 /// Appends a body to a file that holds `start` bytes and makes it durable. Returns the file's new length, and the
 /// reason if the connection broke off.
 async fn append(
-    answer: Response,
+    response: Response,
     url: &str,
     (path, mut file): (&Path, File),
     start: u64,
@@ -280,7 +280,7 @@ async fn append(
     let failed = |source| file_error(path, source);
     let mut written = start;
     let mut broken = None;
-    let mut stream = answer.bytes_stream();
+    let mut stream = response.bytes_stream();
     while let Some(bytes) = stream.next().await {
         let bytes = match bytes {
             Ok(bytes) => bytes,

@@ -30,11 +30,11 @@ pub const UPLOAD_TIMEOUT: Duration = Duration::from_secs(4);
 /// Size of the frames in which a body is sent, in bytes.
 const FRAME_BYTES: usize = 64 * 1024;
 /// Maximum time until the head of the response, from when the whole request was sent.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Additional time that the connection pool may take before a request is sent.
 const POOL_SLACK: Duration = Duration::from_millis(500);
 /// Maximum bytes of a response body that are read and discarded.
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 /// Time an idle connection is kept open; shorter than the five seconds after which common servers close theirs.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum idle connections per host.
@@ -56,8 +56,8 @@ pub enum PostFailure {
     #[error("the request was not accepted within {} s", UPLOAD_TIMEOUT.as_secs())]
     UploadTimeout,
     /// The request was sent and no response came within the time limit.
-    #[error("no answer within {} s", ANSWER_TIMEOUT.as_secs())]
-    AnswerTimeout,
+    #[error("no answer within {} s", RESPONSE_TIMEOUT.as_secs())]
+    ResponseTimeout,
     /// The connection broke off.
     #[error("the connection was lost: {0}")]
     Broken(String),
@@ -119,7 +119,7 @@ impl WebhookClient {
         Ok(Self { http, gate })
     }
 
-    /// Posts a body once. Takes at most [`CONNECT_TIMEOUT`], [`UPLOAD_TIMEOUT`] and twice [`ANSWER_TIMEOUT`].
+    /// Posts a body once. Takes at most [`CONNECT_TIMEOUT`], [`UPLOAD_TIMEOUT`] and twice [`RESPONSE_TIMEOUT`].
     pub async fn post(
         &self,
         url: &str,
@@ -141,14 +141,14 @@ impl WebhookClient {
             .post(url)
             .headers(headers)
             .body(reqwest::Body::wrap(body));
-        let answer = request.send();
-        tokio::pin!(answer);
+        let sending = request.send();
+        tokio::pin!(sending);
         let patience = Instant::now() + CONNECT_TIMEOUT + POOL_SLACK;
         let (sent_at, ended) = tokio::select! {
             biased;
             // If the body is dropped before it is taken, the response future holds the reason.
             Ok(sent_at) = &mut begun => (sent_at, None),
-            ended = timeout_at(patience, &mut answer) => match ended {
+            ended = timeout_at(patience, &mut sending) => match ended {
                 Err(_) => return failed(None, PostFailure::ConnectTimeout),
                 Ok(ended) => match begun.try_recv() {
                     Ok(sent_at) => (sent_at, Some(ended)),
@@ -158,39 +158,39 @@ impl WebhookClient {
         };
         let ended = match ended {
             Some(ended) => ended.map_err(|error| PostFailure::Broken(causes(&error))),
-            None => response_to(answer, whole, sent_at).await,
+            None => response_to(sending, whole, sent_at).await,
         };
         let response = match ended {
             Ok(response) => response,
             Err(failure) => return failed(Some(sent_at), failure),
         };
-        let answer = ReceiverResponse {
+        let received = ReceiverResponse {
             status: response.status().as_u16(),
             retry_after: retry_after(response.headers(), now),
         };
-        drain(response, Instant::now() + ANSWER_TIMEOUT).await;
+        drain(response, Instant::now() + RESPONSE_TIMEOUT).await;
         PostOutcome {
             sent_at: Some(sent_at),
-            outcome: Ok(answer),
+            outcome: Ok(received),
         }
     }
 }
 
 /// Waits for the response to a request whose first byte was sent at `sent_at`: at most [`UPLOAD_TIMEOUT`] for the body,
-/// and [`ANSWER_TIMEOUT`] from its last byte on.
+/// and [`RESPONSE_TIMEOUT`] from its last byte on.
 async fn response_to(
-    mut answer: Pin<&mut impl Future<Output = reqwest::Result<reqwest::Response>>>,
+    mut sending: Pin<&mut impl Future<Output = reqwest::Result<reqwest::Response>>>,
     mut whole: oneshot::Receiver<Instant>,
     sent_at: Instant,
 ) -> Result<reqwest::Response, PostFailure> {
     let ended = tokio::select! {
         biased;
-        Ok(whole_at) = &mut whole => match timeout_at(whole_at + ANSWER_TIMEOUT, &mut answer).await {
+        Ok(whole_at) = &mut whole => match timeout_at(whole_at + RESPONSE_TIMEOUT, &mut sending).await {
             Ok(ended) => ended,
-            Err(_) => return Err(PostFailure::AnswerTimeout),
+            Err(_) => return Err(PostFailure::ResponseTimeout),
         },
         // A receiver may respond before it has read the whole request.
-        ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut answer) => match ended {
+        ended = timeout_at(sent_at + UPLOAD_TIMEOUT, &mut sending) => match ended {
             Ok(ended) => ended,
             Err(_) => return Err(PostFailure::UploadTimeout),
         },
@@ -243,7 +243,7 @@ pub(super) fn causes(error: &reqwest::Error) -> String {
 /// Reads up to a maximum of a body so that its connection can be reused; a longer or slower body closes it.
 async fn drain(response: reqwest::Response, deadline: Instant) {
     let mut body = response.bytes_stream();
-    let mut left = ANSWER_BYTES_MAX;
+    let mut left = RESPONSE_BYTES_MAX;
     while let Ok(Some(Ok(bytes))) = timeout_at(deadline, body.next()).await {
         match left.checked_sub(bytes.len()) {
             Some(rest) => left = rest,
@@ -358,7 +358,7 @@ mod tests {
         // Several times what the system buffers before the receiver reads.
         let body_bytes = 24 << 20;
         let slow = posted(body_bytes, Duration::from_secs(2)).await;
-        assert_eq!(slow.outcome.map(|answer| answer.status), Ok(200));
+        assert_eq!(slow.outcome.map(|received| received.status), Ok(200));
         let endless = posted(body_bytes, Duration::from_secs(60)).await;
         assert_eq!(endless.outcome, Err(PostFailure::UploadTimeout));
         assert!(endless.sent_at.is_some());

@@ -95,8 +95,8 @@ pub struct Portfolio {
 
 impl Portfolio {
     /// Returns the portfolio as JSON, without its homes.
-    pub fn answer(&self) -> Value {
-        let mut answer = json!({
+    pub fn to_json(&self) -> Value {
+        let mut object = json!({
             "name": self.name,
             "home_count": self.homes,
             "status": if self.valuation == 0 { "waiting" } else { "valued" },
@@ -105,21 +105,21 @@ impl Portfolio {
             "updated_at": iso(self.updated_at),
         });
         if let Some(url) = &self.options.webhook_url {
-            answer["webhook_url"] = json!(url);
+            object["webhook_url"] = json!(url);
         }
         if self.history_lost {
-            answer["history_lost"] = json!(true);
+            object["history_lost"] = json!(true);
         }
         if self.homes_lost {
-            answer["homes_lost"] = json!(true);
+            object["homes_lost"] = json!(true);
         }
         if let Some(model) = self.origin.model.as_ref().filter(|_| self.valuation > 0) {
-            answer["model"] = json!(model);
+            object["model"] = json!(model);
         }
         if let Some(at) = self.valued_at {
-            answer["valued_at"] = json!(iso(at));
+            object["valued_at"] = json!(iso(at));
         }
-        answer
+        object
     }
 }
 

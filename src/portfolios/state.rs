@@ -17,7 +17,7 @@ use toise_base::clock::iso;
 #[serde(default)]
 #[allow(
     missing_docs,
-    reason = "the names are those of the answer, which describes them"
+    reason = "the names are those of the response, which describes them"
 )]
 pub struct ValuedHome {
     pub key: String,
@@ -152,20 +152,20 @@ toise_base::named! {
 }
 
 impl ValuedHome {
-    /// Returns the home as JSON for answers and webhooks. Unknown values are omitted.
-    pub fn answer(&self) -> Value {
+    /// Returns the home as JSON for responses and webhooks. Unknown values are omitted.
+    pub fn to_json(&self) -> Value {
         // Texts, numbers and flags can always be written as JSON.
-        let mut answer = serde_json::to_value(self).unwrap_or_default();
-        if let Some(fields) = answer.as_object_mut() {
+        let mut object = serde_json::to_value(self).unwrap_or_default();
+        if let Some(fields) = object.as_object_mut() {
             fields.retain(|name, value| !value.is_null() && !INTERNAL.contains(&name.as_str()));
         }
         let moment = |ms: i64| DateTime::from_timestamp_millis(ms).map(iso);
         if let Some(at) = self.value_changed_at_ms.and_then(moment) {
-            answer["value_changed_at"] = json!(at);
+            object["value_changed_at"] = json!(at);
         }
         if let Some(at) = self.changed_at_ms.and_then(moment) {
-            answer["changed_at"] = json!(at);
-            answer["changes"] = self
+            object["changed_at"] = json!(at);
+            object["changes"] = self
                 .changes
                 .as_deref()
                 .unwrap_or_default()
@@ -174,9 +174,9 @@ impl ValuedHome {
         }
         let sold = self.new_comparables.as_deref();
         if let Some(sold) = sold.and_then(|sold| serde_json::from_str::<Value>(sold).ok()) {
-            answer["new_comparables"] = sold;
+            object["new_comparables"] = sold;
         }
-        answer
+        object
     }
 
     /// Makes a sale the latest comparable.

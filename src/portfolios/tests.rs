@@ -118,7 +118,7 @@ fn every_new_comparable_is_reported_once_with_the_number_of_all() {
     assert_eq!(after(&[sold(3, "2026-06-30")]).changes, None);
 
     let sales: Vec<_> = (2..15).map(|nth| sold(nth, "2026-07-02")).collect();
-    let answer = after(&sales).answer();
+    let answer = after(&sales).to_json();
     assert_eq!(
         (&answer["changes"], &answer["new_comparable_count"]),
         (&json!(["comparable"]), &json!(12))
@@ -136,7 +136,7 @@ fn every_new_comparable_is_reported_once_with_the_number_of_all() {
     assert_eq!(unchanged.new_comparables, told.new_comparables);
     let moved = home("a", 110_000).follow(&told, &[], 5.0, Some("2026-06-30"), 9);
     assert!(
-        moved.answer().get("new_comparables").is_none() && moved.new_comparable_count.is_none(),
+        moved.to_json().get("new_comparables").is_none() && moved.new_comparable_count.is_none(),
         "{moved:?}"
     );
     // A home without a value had no comparables.
@@ -208,7 +208,7 @@ fn homes_are_read_as_they_were_written() {
     ];
     assert_eq!(from_batch(&to_batch(&homes).unwrap()).unwrap(), homes);
     assert!(from_batch(&to_batch(&[]).unwrap()).unwrap().is_empty());
-    let answer = homes[0].answer();
+    let answer = homes[0].to_json();
     assert!(
         answer.get("reported_price").is_none() && answer.get("error").is_none(),
         "{answer}"
@@ -436,7 +436,7 @@ fn damaged_and_lost_values_are_set_aside_and_the_status_says_so() {
         let request = PageRequest::default();
         assert!(portfolios.page(&portfolio, request).unwrap().is_none());
         let waiting = portfolios.get(account, "mine").unwrap();
-        let answer = waiting.answer();
+        let answer = waiting.to_json();
         assert_eq!(
             (&answer["status"], &answer["history_lost"]),
             (&json!("waiting"), &json!(true))

@@ -379,7 +379,7 @@ impl PortfolioLoop {
         for home in homes.iter().filter(|home| home.notifies) {
             documents.push((
                 item_of(portfolio.id, &home.key),
-                document::compress(home.answer().to_string().as_bytes())?,
+                document::compress(home.to_json().to_string().as_bytes())?,
             ));
         }
         let next = (homes.len() == NOTIFIED_ROWS).then(|| first + homes.len() as u64);

@@ -22,7 +22,7 @@ const RESOURCE: &str = "bdtopo-valhalla";
 /// Maximum time of a request to the service, waiting included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of an answer, bytes.
-const ANSWER_BYTES_MAX: u64 = 4 << 20;
+const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 /// Maximum requests to the service at the same time.
 const AT_ONCE_MAX: usize = 4;
 /// Maximum answers kept, and for how long they are kept.
@@ -93,7 +93,7 @@ impl Isochrones {
         let asked = timeout(REQUEST_TIMEOUT, async {
             // The semaphore is never closed.
             let _permit = self.0.under_way.acquire().await;
-            self.0.client.get(&url, ANSWER_BYTES_MAX).await
+            self.0.client.get(&url, RESPONSE_BYTES_MAX).await
         });
         let body = match asked.await {
             Ok(Ok(body)) => body,

@@ -33,7 +33,7 @@ fn an_alert_reads_back_as_it_was_sent_and_belongs_to_its_account() {
         .alerts
         .list(office.account, ListingKind::Property, None)
         .unwrap();
-    let answer = alert.answer();
+    let answer = alert.to_json();
     assert_eq!(all, [answer.to_string().into_bytes()]);
     assert_eq!(answer["alert_id"], json!(address.id));
     assert_eq!(

@@ -58,7 +58,7 @@ impl JudgedAttempt {
             Ok(answer) if answer.status == GONE => DeliveryOutcome::Gone,
             Ok(_) => DeliveryOutcome::Refused,
             Err(
-                PostFailure::AnswerTimeout
+                PostFailure::ResponseTimeout
                 | PostFailure::ConnectTimeout
                 | PostFailure::UploadTimeout,
             ) => DeliveryOutcome::Timeout,

@@ -52,7 +52,7 @@ pub(super) fn show(common: &Common, store: &Store, id: FlxId) -> CommandResult {
     let layers = Layers::of(&common.data);
     let found = overview::show(store, id, &layers)?.ok_or_else(|| format!("no alert {id}"))?;
     if common.json {
-        println!("{}", found.answer())
+        println!("{}", found.to_json())
     } else {
         print(store, &found)?
     }

@@ -66,7 +66,7 @@ pub enum Time {
     Collection,
     /// The limit of every request, plus the time to receive a file.
     Upload,
-    /// The limit of every request, plus the maximum time of a SQL query with its waiting. The answer continues after
+    /// The limit of every request, plus the maximum time of a SQL query with its waiting. The response continues after
     /// the call.
     Query,
 }
@@ -219,9 +219,9 @@ impl Endpoint {
         self.is_protected() && !is_file && (counts || !self.only_reads())
     }
 
-    /// Returns whether the answer under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are
+    /// Returns whether the response under an `Idempotency-Key` is kept, if it is not too long. The rows of a query are
     /// not kept: the call is only remembered, and a repeated call runs again.
-    pub fn keeps_answers(&self) -> bool {
+    pub fn keeps_responses(&self) -> bool {
         self.time != Time::Query
     }
 }

@@ -23,7 +23,7 @@ pub struct Operation {
     /// Status on success.
     pub status: &'static str,
     /// Media type and schema of the response.
-    pub answer: Option<(&'static str, Value)>,
+    pub response: Option<(&'static str, Value)>,
     /// Media types and schemas of the same response in other forms.
     pub alternatives: Vec<(&'static str, Value)>,
     /// Failures that do not follow from the endpoint's other fields.
@@ -60,7 +60,7 @@ impl Operation {
             request: None,
             request_type: JSON,
             status: "200",
-            answer: None,
+            response: None,
             alternatives: Vec::new(),
             failures: Vec::new(),
             others: Vec::new(),
@@ -93,19 +93,19 @@ impl Operation {
     }
 
     /// Sets the schema of a JSON response.
-    pub fn with_answer(self, answer: Value) -> Self {
-        self.with_answer_of_type(JSON, answer)
+    pub fn with_response(self, schema: Value) -> Self {
+        self.with_response_of_type(JSON, schema)
     }
 
     /// Sets a response of another media type.
-    pub fn with_answer_of_type(mut self, media_type: &'static str, answer: Value) -> Self {
-        self.answer = Some((media_type, answer));
+    pub fn with_response_of_type(mut self, media_type: &'static str, schema: Value) -> Self {
+        self.response = Some((media_type, schema));
         self
     }
 
     /// Adds another form of the response.
-    pub fn with_alternative(mut self, media_type: &'static str, answer: Value) -> Self {
-        self.alternatives.push((media_type, answer));
+    pub fn with_alternative(mut self, media_type: &'static str, schema: Value) -> Self {
+        self.alternatives.push((media_type, schema));
         self
     }
 
@@ -121,14 +121,14 @@ impl Operation {
         self
     }
 
-    /// Restricts failures to those added with [`Operation::with_response`].
+    /// Restricts failures to those added with [`Operation::with_other_response`].
     pub fn with_only_listed_failures(mut self) -> Self {
         self.has_only_listed_failures = true;
         self
     }
 
     /// Adds a response with another status.
-    pub fn with_response(mut self, status: &'static str, response: Value) -> Self {
+    pub fn with_other_response(mut self, status: &'static str, response: Value) -> Self {
         self.others.push((status, response));
         self
     }

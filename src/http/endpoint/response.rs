@@ -25,7 +25,7 @@ pub struct ApiResponse {
     pub rest: Option<BodyPieces>,
     /// Whether a repeated call may get another response, because the work that it asks for is still in progress.
     pub is_pending: bool,
-    /// Subject of an administrative act, for the audit log, if its answer does not name a key or an account.
+    /// Subject of an administrative act, for the audit log, if the response does not name a key or an account.
     pub about: Option<String>,
 }
 

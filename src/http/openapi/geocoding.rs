@@ -20,7 +20,7 @@ type Parameter = (&'static str, Value, &'static str);
 
 /// Sets an address collection as the answer of an operation.
 pub(crate) fn with_collection(operation: Documented) -> Documented {
-    operation.with_answer(reference("AddressCollection"))
+    operation.with_response(reference("AddressCollection"))
 }
 
 /// Returns the parameters of a search.

@@ -50,8 +50,8 @@ pub fn schemas() -> Map<String, Value> {
             }
         }
     }
-    schemas.insert("SamplePropertiesAnswer".into(), sample_answer("Property"));
-    schemas.insert("SampleAdvertsAnswer".into(), sample_answer("Advert"));
+    schemas.insert("SamplePropertiesAnswer".into(), sample_schema("Property"));
+    schemas.insert("SampleAdvertsAnswer".into(), sample_schema("Advert"));
     for (name, example) in examples() {
         if let Some(schema) = schemas.get_mut(name) {
             schema["examples"] = json!([example]);
@@ -83,7 +83,7 @@ fn collect<T: ToSchema + PartialSchema>(found: &mut Vec<(String, RefOr<Schema>)>
     T::schemas(found);
 }
 
-fn sample_answer(name: &str) -> Value {
+fn sample_schema(name: &str) -> Value {
     record(json!({"data": {
         "type": "array",
         "minItems": SAMPLE_RECORDS,

@@ -25,7 +25,7 @@ use crate::endpoint::operation::JSON;
 use crate::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
-use schemas::{history, match_answer, match_request, record_of, search_answer, search_request};
+use schemas::{history, match_request, match_response, record_of, search_request, search_response};
 use toise_contract::fields::schema::{record, record_about, text};
 use toise_opendata::Dataset;
 
@@ -75,9 +75,9 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
     for dataset in [Dataset::Dpe, Dataset::Dvf] {
         let name = type_name(dataset);
         schemas.insert(format!("{name}SearchRequest"), search_request(dataset));
-        schemas.insert(format!("{name}SearchAnswer"), search_answer(dataset));
+        schemas.insert(format!("{name}SearchAnswer"), search_response(dataset));
         schemas.insert(format!("{name}MatchRequest"), match_request(dataset));
-        schemas.insert(format!("{name}MatchAnswer"), match_answer(dataset));
+        schemas.insert(format!("{name}MatchAnswer"), match_response(dataset));
         schemas.insert(format!("{name}Record"), record_of(dataset));
     }
     schemas.insert("PlaceHistory".into(), history());

@@ -71,7 +71,7 @@ pub fn responses(
     errors: &mut Map<String, Value>,
 ) -> Value {
     let mut success = json!({"description": "Success", "headers": headers(endpoint)});
-    if let Some((media_type, schema)) = &described.answer {
+    if let Some((media_type, schema)) = &described.response {
         success["content"] = json!({*media_type: {"schema": schema}});
         if let Some(example) = EXAMPLES.get(&described.id) {
             success["content"][*media_type]["example"] = example["answer"].clone();

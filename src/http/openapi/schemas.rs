@@ -28,7 +28,7 @@ pub(crate) fn match_many_request(dataset: Dataset) -> Value {
     schema::object(bodies(dataset).matching_many, &mut Components::new())
 }
 
-pub(super) fn search_answer(dataset: Dataset) -> Value {
+pub(super) fn search_response(dataset: Dataset) -> Value {
     record(json!({
         "data": {"type": "array", "items": reference(&format!("{}Record", type_name(dataset)))},
         "total": count("Number of all records that match"),
@@ -91,7 +91,7 @@ pub(super) fn history() -> Value {
     }))
 }
 
-pub(super) fn match_answer(dataset: Dataset) -> Value {
+pub(super) fn match_response(dataset: Dataset) -> Value {
     let candidate = record(json!({
         "score": {"type": "number", "minimum": 0, "maximum": 100,
             "description": "Weighted mean of the similarities to the targets, rounded to one decimal"},

@@ -16,7 +16,7 @@ use toise_accounts::key::KeyRecord;
 use toise_service::App;
 use toise_service::error::ApiError;
 
-/// Maximum length of an answer that is searched for its subject, in bytes.
+/// Maximum length of a response that is searched for its subject, in bytes.
 const SUBJECT_BODY_BYTES_MAX: usize = 16 << 10;
 
 /// Appends an act to the log; durable on return.
@@ -104,7 +104,7 @@ pub(super) async fn refused(
     }
 }
 
-/// Returns the key, otherwise the account, that an administrative answer is about.
+/// Returns the key, otherwise the account, that an administrative response is about.
 fn subject(body: &[u8]) -> Option<String> {
     if body.len() > SUBJECT_BODY_BYTES_MAX {
         return None;
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_act_is_about_the_key_or_else_the_account_of_its_answer() {
+    fn an_act_is_about_the_key_or_else_the_account_of_its_response() {
         let of = |text: &str| subject(text.as_bytes());
         let both = r#"{"data": {"key_id": "k", "account_id": "a"}}"#;
         assert_eq!(of(both).as_deref(), Some("key k"));

@@ -92,14 +92,14 @@ impl IdempotencyOutcome {
     }
 
     /// Returns the response of the call, and the claim under which it is stored.
-    pub(super) fn conclude(self, answer: ApiResponse) -> (ApiResponse, Option<IdempotencyClaim>) {
+    pub(super) fn conclude(self, returned: ApiResponse) -> (ApiResponse, Option<IdempotencyClaim>) {
         match self {
-            Self::First(claim) => (answer, Some(claim)),
+            Self::First(claim) => (returned, Some(claim)),
             Self::Recomputed => {
-                let answer = answer.with_header(RECOMPUTED_HEADER, "true");
-                (answer.free_of_charge(), None)
+                let returned = returned.with_header(RECOMPUTED_HEADER, "true");
+                (returned.free_of_charge(), None)
             }
-            Self::NoKey | Self::Replayed(_) => (answer, None),
+            Self::NoKey | Self::Replayed(_) => (returned, None),
         }
     }
 }
@@ -111,7 +111,7 @@ pub struct IdempotencyClaim {
     digest: [u8; 32],
     /// Whether the call only reads; see [`IdempotencyClaim::repeatable`].
     is_repeatable: bool,
-    /// Whether its answer is kept.
+    /// Whether its response is kept.
     is_kept: bool,
     /// Seals responses with secrets; see [`IdempotencyClaim::sealing_with`].
     seal: Option<Box<SealingKey>>,
@@ -163,7 +163,7 @@ impl IdempotencyClaim {
     /// Decides how the call is handled, by the response stored under its key. Reads the ledger.
     ///
     /// # Errors
-    /// The idempotency key belongs to another request, or the answer of a call that must not be made twice is not kept.
+    /// The idempotency key belongs to another request, or the response to a call that must not be made twice is not kept.
     pub(super) async fn outcome(self, ledger: &Ledger) -> Result<IdempotencyOutcome, ApiError> {
         let (ledger, hold) = (ledger.clone(), self.hold());
         let found =
@@ -184,7 +184,7 @@ impl IdempotencyClaim {
                 Ok(IdempotencyOutcome::Replayed(replayed))
             }
             None if stored.is_repeatable => Ok(IdempotencyOutcome::Recomputed),
-            None => Err(ApiError::AnswerNotKept {
+            None => Err(ApiError::ResponseNotKept {
                 status: stored.status,
             }),
         }
@@ -223,13 +223,13 @@ impl IdempotencyClaim {
     pub fn to_stored_response(
         &self,
         request_id: Uuid,
-        answer: &ApiResponse,
+        returned: &ApiResponse,
     ) -> Option<StoredResponse> {
-        let headers = answer.response.headers();
+        let headers = returned.response.headers();
         let content_type = headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let mut content_type = content_type.unwrap_or_default().to_owned();
-        let mut body = answer.response.body().clone();
+        let mut body = returned.response.body().clone();
         if headers
             .get(CACHE_CONTROL)
             .is_some_and(|value| value == "no-store")
@@ -246,7 +246,7 @@ impl IdempotencyClaim {
             request_digest: self.digest,
             request_id,
             is_repeatable: self.is_repeatable,
-            status: answer.response.status().as_u16(),
+            status: returned.response.status().as_u16(),
             content_type,
             body: self.is_kept.then_some(body),
         })

@@ -2,9 +2,9 @@
 //! headers, in this order.
 
 pub(crate) mod acts;
-pub mod answer_headers;
 pub mod head;
 pub mod idempotency;
+pub mod response_headers;
 pub(crate) mod router;
 mod trace;
 
@@ -44,15 +44,16 @@ type BilledResponse = (Response<Bytes>, Option<BodyPieces>);
 
 /// A response that has not been billed yet.
 struct UnbilledResponse {
-    answer: ApiResponse,
+    /// What the handler returned.
+    returned: ApiResponse,
     reservation: Option<Reservation>,
     claim: Option<IdempotencyClaim>,
 }
 
 impl From<ApiResponse> for UnbilledResponse {
-    fn from(answer: ApiResponse) -> Self {
+    fn from(returned: ApiResponse) -> Self {
         Self {
-            answer,
+            returned,
             reservation: None,
             claim: None,
         }
@@ -64,7 +65,7 @@ impl From<ApiResponse> for UnbilledResponse {
 const REFUSAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// Handles a request. Every response has a request id, and every request is logged and counted.
-pub async fn answer(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
+pub async fn respond(app: &App, head: &Head, mut body: Incoming) -> warp::reply::Response {
     let started = Instant::now();
     // Taken before anything is read, so that the response is at least this fresh.
     let as_of = replica::as_of_header(app.replica.as_ref());
@@ -213,13 +214,13 @@ async fn handle(
     trace: &mut RequestTrace,
 ) -> Result<BilledResponse, ApiError> {
     let mut unbilled = handle_unbilled(app, head, endpoint, params, body, trace).await?;
-    let rest = unbilled.answer.rest.take();
+    let rest = unbilled.returned.rest.take();
     if let Some(act) = &mut trace.act {
-        act.subject = unbilled.answer.about.take();
+        act.subject = unbilled.returned.about.take();
     }
     let key_id = trace.key.as_ref().map(|key| key.key_id);
     let lease = app.capacity.bodies.lease(key_id, trace.client);
-    trace.response_lease = lease.for_response(&unbilled.answer.response)?;
+    trace.response_lease = lease.for_response(&unbilled.returned.response)?;
     let response = bill(app, trace, unbilled).await?;
     Ok((response, rest))
 }
@@ -291,9 +292,9 @@ async fn handle_unbilled(
         hold: outcome.hold(),
         received,
     };
-    let (answer, claim) = outcome.conclude((endpoint.handler)(&call).await?);
+    let (returned, claim) = outcome.conclude((endpoint.handler)(&call).await?);
     Ok(UnbilledResponse {
-        answer,
+        returned,
         reservation,
         claim,
     })
@@ -337,7 +338,7 @@ async fn claim(
     let mut claim = IdempotencyClaim::new(hold.map_err(ApiError::internal)?, digest)
         .sealing_with(credentials::key_text(&head.headers));
     if endpoint.only_reads() {
-        claim = claim.repeatable(endpoint.keeps_answers());
+        claim = claim.repeatable(endpoint.keeps_responses());
     }
     claim.outcome(&app.billing.ledger).await
 }
@@ -405,25 +406,25 @@ async fn bill(
     unbilled: UnbilledResponse,
 ) -> Result<Response<Bytes>, ApiError> {
     let UnbilledResponse {
-        answer,
+        returned,
         reservation,
         claim,
     } = unbilled;
     let (Some(endpoint), Some(key)) = (trace.endpoint, &trace.key) else {
-        return Ok(answer.response);
+        return Ok(returned.response);
     };
     let at = app.clock.now();
     let entry = match endpoint.counting {
-        Counting::As(consumption) if answer.counts => {
-            let (id, units) = (trace.request_id, answer.units);
+        Counting::As(consumption) if returned.counts => {
+            let (id, units) = (trace.request_id, returned.units);
             Some(billing::ledger_entry(app, key, id, consumption, units))
         }
         _ => None,
     };
     let stored = claim
         .as_ref()
-        .filter(|_| !answer.is_pending)
-        .and_then(|claim| claim.to_stored_response(trace.request_id, &answer));
+        .filter(|_| !returned.is_pending)
+        .and_then(|claim| claim.to_stored_response(trace.request_id, &returned));
     if entry.is_some() || stored.is_some() {
         let credits = entry.as_ref().map_or(0, |entry| entry.credits);
         let record = CallRecord {
@@ -436,17 +437,17 @@ async fn bill(
         let hold = claim.map(|claim| claim.hold());
         app.billing.ledger.record_holding(record, hold).await?;
         trace.credits = credits;
-        if let (true, Counting::As(consumption)) = (answer.counts, endpoint.counting) {
+        if let (true, Counting::As(consumption)) = (returned.counts, endpoint.counting) {
             app.metrics
                 .record_consumption(consumption.as_str(), credits, 1);
         }
     }
-    if answer.counts
+    if returned.counts
         && let Some(reservation) = reservation
     {
         reservation.commit();
     }
-    Ok(answer.response)
+    Ok(returned.response)
 }
 
 #[cfg(test)]

@@ -100,12 +100,12 @@ impl Router {
         }
         let is_head = *method == Method::HEAD;
         let wanted = if is_head { &Method::GET } else { method };
-        let answers = |endpoint: &Endpoint| !is_head || endpoint.serves_head();
+        let serves = |endpoint: &Endpoint| !is_head || endpoint.serves_head();
         let Ok(found) = self.paths.at(path) else {
             return Err(ApiError::NoRoute);
         };
         if let Some(endpoint) = found.value.iter().find(|one| one.method == wanted) {
-            return if answers(endpoint) {
+            return if serves(endpoint) {
                 Ok((endpoint, decode_params(&found.params)?))
             } else {
                 Err(not_allowed(found.value))
@@ -115,7 +115,7 @@ impl Router {
         let is_literal = found.params.is_empty();
         let of_method = self.methods.get(wanted).filter(|_| !is_literal);
         match of_method.and_then(|router| router.at(path).ok()) {
-            Some(other) if answers(other.value) => Ok((other.value, decode_params(&other.params)?)),
+            Some(other) if serves(other.value) => Ok((other.value, decode_params(&other.params)?)),
             _ => Err(not_allowed(found.value)),
         }
     }

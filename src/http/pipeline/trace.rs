@@ -11,8 +11,8 @@ use warp::http::Response;
 use warp::http::header::HeaderValue;
 
 use crate::endpoint::{Endpoint, GEOCODING_PREFIX, PROTECTED_PREFIX};
-use crate::pipeline::answer_headers;
 use crate::pipeline::head::Head;
+use crate::pipeline::response_headers;
 use toise_accounts::audit::Act;
 use toise_accounts::key::KeyRecord;
 use toise_accounts::meter::RateState;
@@ -66,21 +66,21 @@ impl RequestTrace {
     /// Sets the headers of a response. Without a valid key, the rate of the client's address is given.
     pub fn set_headers(&self, path: &str, response: &mut Response<Bytes>) {
         let headers = response.headers_mut();
-        answer_headers::set_request_id(headers, self.request_id);
-        answer_headers::set_robots(headers);
+        response_headers::set_request_id(headers, self.request_id);
+        response_headers::set_robots(headers);
         if !is_protected(path) && self.key.is_none() {
             return;
         }
         headers.insert(
-            answer_headers::CREDITS_HEADER,
+            response_headers::CREDITS_HEADER,
             HeaderValue::from(self.credits),
         );
         if let Some(rate) = self.rate {
-            answer_headers::set_rate_headers(headers, rate);
+            response_headers::set_rate_headers(headers, rate);
         }
         if let Some(percent) = self.quota_percent {
             headers.insert(
-                answer_headers::QUOTA_WARNING_HEADER,
+                response_headers::QUOTA_WARNING_HEADER,
                 HeaderValue::from(percent),
             );
         }

@@ -35,7 +35,7 @@ fn search_operation() -> Operation {
         "Statistics on the properties that match a search",
     )
     .with_request(reference("PropertyAnalyticsPayload"))
-    .with_answer(enveloped(figures()))
+    .with_response(enveloped(figures()))
 }
 
 async fn analytics(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
@@ -57,7 +57,7 @@ fn market_operation() -> Operation {
              {CELL_ROWS_MAX} rows"
         ))
         .with_request(object(&BODY, &mut Components::new()))
-        .with_answer(record(json!({
+        .with_response(record(json!({
             "data": {"type": "array", "items": row_schema(), "description": "One row for each place, class and \
                 period"},
             "meta": record(json!({

@@ -58,13 +58,13 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
 };
 
 fn list_operation() -> Operation {
-    Operation::new("areasList", "Stored areas of the account, by name").with_answer(enveloped(
+    Operation::new("areasList", "Stored areas of the account, by name").with_response(enveloped(
         json!({"type": "array", "items": about_schema(), "description": "The areas, without their polygons"}),
     ))
 }
 
 fn get_operation() -> Operation {
-    Operation::new("areasGet", "A stored area").with_answer(enveloped(area_schema()))
+    Operation::new("areasGet", "A stored area").with_response(enveloped(area_schema()))
 }
 
 fn put_operation() -> Operation {
@@ -75,12 +75,12 @@ fn put_operation() -> Operation {
              account may have at most {AREAS_MAX} areas"
         ))
         .with_request(reference(POLYGONS))
-        .with_answer(enveloped(area_schema()))
+        .with_response(enveloped(area_schema()))
 }
 
 fn delete_operation() -> Operation {
     Operation::new("areasDelete", "Delete a stored area")
-        .with_answer(enveloped(record(json!({"name": name_schema()}))))
+        .with_response(enveloped(record(json!({"name": name_schema()}))))
 }
 
 fn reach_operation() -> Operation {
@@ -90,7 +90,7 @@ fn reach_operation() -> Operation {
              503 if the service that computes it does not answer",
         )
         .with_query(parameters(&REACH))
-        .with_answer(enveloped(record(json!({"area": reference(POLYGONS)}))))
+        .with_response(enveloped(record(json!({"area": reference(POLYGONS)}))))
 }
 
 fn name_schema() -> Value {
@@ -132,7 +132,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let found = call
         .blocking(move |app| areas::find(&app.store, account, &name).map_err(ApiError::internal))
         .await?;
-    answer(&found.ok_or(ApiError::NotFound(WHAT))?)
+    area_response(&found.ok_or(ApiError::NotFound(WHAT))?)
 }
 
 async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
@@ -149,7 +149,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             )?)
         })
         .await?;
-    answer(&stored)
+    area_response(&stored)
 }
 
 async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
@@ -172,7 +172,7 @@ fn about(area: &StoredArea) -> Value {
     })
 }
 
-fn answer(area: &StoredArea) -> Result<ApiResponse, ApiError> {
+fn area_response(area: &StoredArea) -> Result<ApiResponse, ApiError> {
     let mut data = about(area);
     data[WHAT] = serde_json::from_str(&area.geometry).map_err(ApiError::internal)?;
     Ok(ApiResponse::data(data))

@@ -5,7 +5,7 @@ use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::{data_list_of, data_of};
-use toise_accounts::answers::{consumption_answer, daily_answer};
+use toise_accounts::json::{consumption_json, daily_json};
 use toise_accounts::requests::{PERIOD, parse_period};
 use toise_accounts::usage::{UsageScope, by_day, by_key, by_type};
 use toise_contract::fault::Fault;
@@ -33,14 +33,14 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "At most {DAYS_MAX} days. Days without consumption are left out"
             ))
             .with_query(parameters(&PERIOD))
-            .with_answer(data_list_of("DayUsage"))
+            .with_response(data_list_of("DayUsage"))
         });
 };
 
 fn operation(id: &str) -> Operation {
     Operation::new(id, "Consumption of the key's account in a period")
         .with_query(parameters(&PERIOD))
-        .with_answer(data_of("Consumption"))
+        .with_response(data_of("Consumption"))
 }
 
 /// Returns the consumption of the account in a period, by type.
@@ -53,7 +53,7 @@ async fn report(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         by_key(&app.store, account, period).map_err(ApiError::internal)
     };
     let usage = call.blocking(read).await?;
-    Ok(ApiResponse::data(consumption_answer(&by_type(&usage))))
+    Ok(ApiResponse::data(consumption_json(&by_type(&usage))))
 }
 
 /// Returns the consumption of the account in a period, by day and type.
@@ -73,5 +73,5 @@ async fn days(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         by_day(&app.store, account, period).map_err(ApiError::internal)
     };
     let days = call.blocking(read).await?;
-    Ok(ApiResponse::data(daily_answer(&days)))
+    Ok(ApiResponse::data(daily_json(&days)))
 }

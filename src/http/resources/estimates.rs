@@ -61,7 +61,7 @@ fn lite_operation() -> Operation {
     Operation::new("estimatePropertyLite", "The value of a home")
         .with_description(ABOUT)
         .with_request(reference("EstimateRequest"))
-        .with_answer(enveloped(reference("Estimate")))
+        .with_response(enveloped(reference("Estimate")))
         .failing(Failure::NoModel)
 }
 
@@ -71,7 +71,7 @@ fn lite_many_operation() -> Operation {
             "{ABOUT}. A home that cannot be valued gets an error in its place and costs nothing"
         ))
         .with_request(estimate::many_request())
-        .with_answer(enveloped(json!({
+        .with_response(enveloped(json!({
             "type": "array",
             "items": {"anyOf": [reference("Estimate"), reference("Error")]},
             "description": "One answer per item, in the order of the request",
@@ -181,8 +181,8 @@ fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {
             other => ApiError::internal(other),
         })?;
     let estimate = estimate.located_by(home.address.as_ref());
-    let mut answer = answer(&estimate, valuer.model().metadata());
-    let metadata = &mut answer["metadata"];
+    let mut data = estimate_json(&estimate, valuer.model().metadata());
+    let metadata = &mut data["metadata"];
     // The specification values a point outside France at the national average; the answer says what is wrong with it.
     let warning = match home.position_fault() {
         Some(fault) => Some(fault.name()),
@@ -200,10 +200,10 @@ fn value(valuer: &Valuer, home: &LocatedHome) -> Result<Value, ApiError> {
     if let Some(from) = home.position_from {
         metadata["position_from"] = json!(from);
     }
-    Ok(answer)
+    Ok(data)
 }
 
-fn answer(estimate: &Estimate, model: &ModelMetadata) -> Value {
+fn estimate_json(estimate: &Estimate, model: &ModelMetadata) -> Value {
     json!({
         "price": euros(estimate.price),
         "priceRange": {"lower": euros(estimate.lower), "upper": euros(estimate.upper)},

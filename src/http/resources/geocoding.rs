@@ -87,7 +87,7 @@ fn batch_operation() -> Documented {
     )
     .with_description("An invalid request gets an error in its place and costs nothing")
     .with_request(batch_request())
-    .with_answer(enveloped(json!({
+    .with_response(enveloped(json!({
         "type": "array",
         "items": {"anyOf": [reference("AddressCollection"), reference("Error")]},
         "description": "One answer per item, in the order of the request",

@@ -96,7 +96,7 @@ fn documented(operation: Operation) -> Documented {
              status and never stops the file. Rows with the same query are looked up only once",
         )
         .with_request_of_type("multipart/form-data", form_schema())
-        .with_answer_of_type("text/csv", json!({"type": "string"}))
+        .with_response_of_type("text/csv", json!({"type": "string"}))
 }
 
 fn form_schema() -> Value {

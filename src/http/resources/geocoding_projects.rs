@@ -66,7 +66,7 @@ fn create_operation() -> Documented {
              its output-file. A project survives restarts of the service and is kept for 14 days. An account may \
              have at most 50 projects, with 12 GiB of files and results",
         )
-        .with_answer(enveloped(record(json!({
+        .with_response(enveloped(record(json!({
             "id": id("Identifier of the project"),
             "token": text("Token for reading the result; shown only here"),
         }))))
@@ -87,7 +87,7 @@ fn pipeline_operation() -> Documented {
         "Set what is done with the file of a project",
     )
     .with_request(pipeline)
-    .with_answer(enveloped(project_schema()))
+    .with_response(enveloped(project_schema()))
     .failing(Failure::WrongState)
 }
 
@@ -98,30 +98,30 @@ fn input_operation() -> Documented {
              upload replaces the first",
         )
         .with_request_of_type("text/csv", json!({"type": "string", "format": "binary"}))
-        .with_answer(enveloped(project_schema()))
+        .with_response(enveloped(project_schema()))
         .failing(Failure::WrongState)
 }
 
 fn start_operation() -> Documented {
     Documented::new("geocodingProjectStart", "Start a project")
-        .with_answer(enveloped(project_schema()))
+        .with_response(enveloped(project_schema()))
         .failing(Failure::WrongState)
         .failing(Failure::Refused)
 }
 
 fn get_operation() -> Documented {
     Documented::new("geocodingProjectGet", "Progress of a project")
-        .with_answer(enveloped(project_schema()))
+        .with_response(enveloped(project_schema()))
 }
 
 fn output_operation() -> Documented {
     Documented::new("geocodingProjectOutput", "The result of a project")
-        .with_answer_of_type("text/csv", json!({"type": "string"}))
+        .with_response_of_type("text/csv", json!({"type": "string"}))
         .failing(Failure::WrongState)
 }
 
 fn delete_operation() -> Documented {
-    Documented::new("geocodingProjectDelete", "Delete a project and its files").with_answer(
+    Documented::new("geocodingProjectDelete", "Delete a project and its files").with_response(
         enveloped(record(json!({"id": id("Identifier of the project")}))),
     )
 }

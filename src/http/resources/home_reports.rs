@@ -54,7 +54,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.get"), Reads, get(call)
         .with_operation(|| {
             Operation::new("letterheadGet", "The letterhead of the account")
-                .with_answer(answer_schema())
+                .with_response(letterhead_schema())
         });
     PUT LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.put"), Writes, put(call)
         .with_body(BodyRule::Json {
@@ -64,12 +64,12 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             Operation::new("letterheadPut", "Store the letterhead of the account")
                 .with_description("The logo and the text are at the top of the account's reports")
                 .with_request(object(&BODY, &mut Components::new()))
-                .with_answer(answer_schema())
+                .with_response(letterhead_schema())
         });
     DELETE LETTERHEAD, Access::scoped(Scope::Ai, "reports.letterhead.delete"), Writes, delete(call)
         .with_operation(|| {
             Operation::new("letterheadDelete", "Delete the letterhead of the account")
-                .with_answer(answer_schema())
+                .with_response(letterhead_schema())
                 .failing(Failure::NoRecord)
         });
 };
@@ -85,13 +85,13 @@ fn home_operation() -> Operation {
              of one",
         )
         .with_query(parameters(toise_report::parameters()))
-        .with_answer(enveloped(reference("HomeReport")))
+        .with_response(enveloped(reference("HomeReport")))
         .with_alternative("text/html", json!({"type": "string"}))
         .with_alternative("application/pdf", json!({"type": "string", "format": "binary"}))
         .failing(Failure::NoModel)
 }
 
-fn answer_schema() -> Value {
+fn letterhead_schema() -> Value {
     enveloped(record(json!({
         "text": text("Text; empty for none"),
         "logo": {"type": ["string", "null"], "description": "Logo as a data URL; null for none"},
@@ -113,12 +113,12 @@ async fn home(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             .data
             .reports
             .report(&request, &geocoder, today, interrupt)?;
-        answer(&request, &report, letterhead.unwrap_or_default())
+        written(&request, &report, letterhead.unwrap_or_default())
     })
     .await
 }
 
-fn answer(
+fn written(
     request: &HomeReportRequest,
     report: &HomeReport,
     letterhead: StoredLetterhead,

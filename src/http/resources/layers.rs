@@ -23,7 +23,7 @@ fn operation() -> Operation {
             "The operator imports layers, such as flood zones or schools. The attributes of a layer are the table \
              `layer_NAME` of SQL; `within(lon, lat, 'NAME')`, `nearest` and `distance_to` query its geometries",
         )
-        .with_answer(enveloped(json!({"type": "array", "items": schema()})))
+        .with_response(enveloped(json!({"type": "array", "items": schema()})))
 }
 
 fn schema() -> Value {

@@ -61,7 +61,7 @@ fn search_operation(dataset: Dataset) -> Operation {
         format!("Filtered, sorted list of {}", of(dataset)),
     )
     .with_request(schema(dataset, "SearchRequest"))
-    .with_answer(schema(dataset, "SearchAnswer"))
+    .with_response(schema(dataset, "SearchAnswer"))
     .failing(Failure::ExpiredCursor)
 }
 
@@ -72,7 +72,7 @@ fn match_operation(dataset: Dataset) -> Operation {
     )
     .with_description(score::reference(dataset))
     .with_request(schema(dataset, "MatchRequest"))
-    .with_answer(schema(dataset, "MatchAnswer"))
+    .with_response(schema(dataset, "MatchAnswer"))
 }
 
 fn match_many_operation(dataset: Dataset) -> Operation {
@@ -81,7 +81,7 @@ fn match_many_operation(dataset: Dataset) -> Operation {
         format!("Ranked candidates among {} for many requests", of(dataset)),
     )
     .with_request(match_many_request(dataset))
-    .with_answer(enveloped(json!({
+    .with_response(enveloped(json!({
         "type": "array",
         "items": schema(dataset, "MatchAnswer"),
         "description": "One answer per item, in the order of the request",
@@ -131,8 +131,8 @@ async fn find_matches(call: &Call<'_>, dataset: Dataset) -> Result<ApiResponse, 
             .open_data
             .find_matches(dataset, &request, interrupt)
             .map_err(ApiError::internal)?;
-        let mut bytes = BytesMut::with_capacity(match_answer_bytes(&answer));
-        write_match_answer(&mut bytes, dataset, &answer, address.as_ref());
+        let mut bytes = BytesMut::with_capacity(match_bytes(&answer));
+        write_match(&mut bytes, dataset, &answer, address.as_ref());
         Ok(bytes.freeze())
     })
     .await
@@ -160,14 +160,14 @@ async fn find_matches_many(call: &Call<'_>, dataset: Dataset) -> Result<ApiRespo
             .map(|request| app.data.open_data.find_matches(dataset, request, interrupt))
             .collect();
         let answers = answers.map_err(ApiError::internal)?;
-        let length: usize = answers.iter().map(match_answer_bytes).sum();
+        let length: usize = answers.iter().map(match_bytes).sum();
         let mut bytes = BytesMut::with_capacity(length + ENVELOPE_BYTES);
         bytes.put_slice(br#"{"data":["#);
         for (index, (answer, address)) in answers.iter().zip(&located).enumerate() {
             if index > 0 {
                 bytes.put_u8(b',');
             }
-            write_match_answer(&mut bytes, dataset, answer, address.as_ref());
+            write_match(&mut bytes, dataset, answer, address.as_ref());
         }
         bytes.put_slice(b"]}");
         Ok(bytes.freeze())
@@ -225,7 +225,7 @@ fn page(
     bytes.freeze()
 }
 
-fn match_answer_bytes(answer: &MatchAnswer) -> usize {
+fn match_bytes(answer: &MatchAnswer) -> usize {
     let candidates: usize = answer
         .candidates
         .iter()
@@ -234,7 +234,7 @@ fn match_answer_bytes(answer: &MatchAnswer) -> usize {
     candidates + ENVELOPE_BYTES
 }
 
-fn write_match_answer(
+fn write_match(
     bytes: &mut BytesMut,
     dataset: Dataset,
     answer: &MatchAnswer,

@@ -69,9 +69,9 @@ fn by_url_operation(id: &str, summary: &str, record: &str) -> Operation {
              Idempotency-Key",
         )
         .with_query(parameters(&PAGE_URL))
-        .with_answer(data_of(record))
-        .with_response("202", schemas::pending())
-        .with_response("422", schemas::rejected(reference("Error")))
+        .with_response(data_of(record))
+        .with_other_response("202", schemas::pending())
+        .with_other_response("422", schemas::rejected(reference("Error")))
 }
 
 fn check_operation(id: &str, of: &str) -> Operation {
@@ -81,7 +81,7 @@ fn check_operation(id: &str, of: &str) -> Operation {
              change. For a property, its online adverts are checked: at most {CHECKED_MAX}, those seen longest ago. \
              `nothing_to_check` costs the same"
         ))
-        .with_answer(enveloped(schemas::check()))
+        .with_response(enveloped(schemas::check()))
 }
 
 fn report_operation(id: &str, of: &str) -> Operation {
@@ -91,7 +91,7 @@ fn report_operation(id: &str, of: &str) -> Operation {
              these reports",
         )
         .with_request(object(&REPORT, &mut Components::new()))
-        .with_answer(enveloped(schemas::report()))
+        .with_response(enveloped(schemas::report()))
 }
 
 /// `GET /v2/protected/{adverts,properties}/url`: the listing of a page, from the store or collected now.

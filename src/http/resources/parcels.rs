@@ -44,7 +44,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                      is known about the parcel"
                 ))
                 .with_query(parameters(&PAGE))
-                .with_answer(data_of("PlaceHistory"))
+                .with_response(data_of("PlaceHistory"))
         });
     GET "/v2/protected/buildings/{id_rnb}", Access::scoped(Scope::Search, "buildings.get"), Reads, building(call)
         .counted_as(Consumption::BuildingsGetById)
@@ -61,7 +61,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                      and parcels count. 404 if nothing is known about the building"
                 ))
                 .with_query(parameters(&PAGE))
-                .with_answer(data_of("PlaceHistory"))
+                .with_response(data_of("PlaceHistory"))
         });
 };
 

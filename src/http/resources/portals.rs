@@ -20,7 +20,7 @@ fn operation() -> Operation {
         "description": "Names of the portals, which are host names",
     });
     Operation::new("portals", "Portals that the service has rules for")
-        .with_answer(enveloped(names))
+        .with_response(enveloped(names))
 }
 
 /// Returns the hosts of the portals that have rules.

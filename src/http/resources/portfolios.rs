@@ -88,7 +88,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
 };
 
 fn list_operation() -> Operation {
-    Operation::new("portfoliosList", "Portfolios of the account, by name").with_answer(enveloped(json!({
+    Operation::new("portfoliosList", "Portfolios of the account, by name").with_response(enveloped(json!({
         "type": "array", "items": about_schema(), "description": "The portfolios, without their homes",
     })))
 }
@@ -110,7 +110,7 @@ fn get_operation() -> Operation {
              matched to, and what last changed. Until the first valuation, `status` is `waiting` and there are no homes",
         )
         .with_query(parameters(&PAGE))
-        .with_answer(enveloped(schema))
+        .with_response(enveloped(schema))
 }
 
 fn put_operation() -> Operation {
@@ -147,13 +147,13 @@ fn put_operation() -> Operation {
         ))
         .with_query(parameters(&OPTIONS))
         .with_request_of_type("text/csv", json!({"type": "string", "format": "binary"}))
-        .with_answer(enveloped(schema))
+        .with_response(enveloped(schema))
         .failing(Failure::Refused)
 }
 
 fn delete_operation() -> Operation {
     Operation::new("portfoliosDelete", "Delete a portfolio")
-        .with_answer(enveloped(record(json!({"name": name_schema()}))))
+        .with_response(enveloped(record(json!({"name": name_schema()}))))
 }
 
 fn name_schema() -> Value {
@@ -266,7 +266,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .blocking(move |app| Ok(app.data.portfolios.list(account)?))
         .await?;
     Ok(ApiResponse::data(
-        found.iter().map(Portfolio::answer).collect(),
+        found.iter().map(Portfolio::to_json).collect(),
     ))
 }
 
@@ -382,7 +382,7 @@ async fn delete(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 fn stored_json(stored: &StoredPortfolio) -> Value {
-    let mut data = stored.portfolio.answer();
+    let mut data = stored.portfolio.to_json();
     let faults = stored.faults.iter();
     let faults =
         faults.map(|fault| json!({"row": fault.row, "key": fault.key, "message": fault.message}));
@@ -393,14 +393,14 @@ fn stored_json(stored: &StoredPortfolio) -> Value {
 }
 
 fn page_json(portfolio: &Portfolio, page: &PortfolioPage, next: Option<String>) -> Value {
-    let mut data = portfolio.answer();
+    let mut data = portfolio.to_json();
     if let Some(totals) = page.totals {
         data["totals"] = json!(totals);
     }
     if let Some(changes) = page.changes {
         data["changes"] = json!(changes);
     }
-    data["homes"] = page.homes.iter().map(ValuedHome::answer).collect();
+    data["homes"] = page.homes.iter().map(ValuedHome::to_json).collect();
     data["hasMore"] = json!(next.is_some());
     if let Some(cursor) = next {
         data["cursor"] = json!(cursor);

@@ -32,12 +32,12 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/metrics", Access::Public, Reads, current_metrics(call)
         .with_operation(|| {
             Operation::new("metrics", "Metrics of the service for Prometheus")
-                .with_answer_of_type("text/plain", json!({"type": "string"}))
+                .with_response_of_type("text/plain", json!({"type": "string"}))
         });
     GET "/version", Access::Public, Reads, version(call)
         .with_operation(|| {
             Operation::new("version", "Version of the service")
-                .with_answer(enveloped(record(json!({"version": {"type": "string"}}))))
+                .with_response(enveloped(record(json!({"version": {"type": "string"}}))))
         });
 };
 
@@ -48,7 +48,7 @@ fn healthz_operation() -> Operation {
     });
     Operation::new("healthz", "Readiness of the service")
         .with_only_listed_failures()
-        .with_response("503", not_ready)
+        .with_other_response("503", not_ready)
 }
 
 async fn healthz(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -65,7 +65,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "Number of properties that match a search",
             )
             .with_request(reference("CountPropertiesPayload"))
-            .with_answer(enveloped(record(
+            .with_response(enveloped(record(
                 json!({"count": schema::count("Properties that match")}),
             )))
         });
@@ -77,7 +77,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             Operation::new("propertiesSimilars", "Properties similar to a given one")
                 .with_description(similars_description())
                 .with_request(reference("SimilarPropertiesPayload"))
-                .with_answer(data_list_of("Property"))
+                .with_response(data_list_of("Property"))
                 .failing(Failure::NoRecord)
         });
 };
@@ -102,7 +102,7 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
              full texts, sorting by relevance sorts by last sighting",
         )
         .with_request(reference(payload))
-        .with_answer(enveloped(page_of(record)))
+        .with_response(enveloped(page_of(record)))
         .failing(Failure::ExpiredCursor)
 }
 

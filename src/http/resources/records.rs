@@ -21,7 +21,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "The identifier of a property that was merged into another one returns that other \
                                        property",
                 )
-                .with_answer(data_of("Property"))
+                .with_response(data_of("Property"))
         });
     GET "/v2/protected/properties/advert/{flxId}",
         Access::scoped(Scope::Search, "properties.by_advert"), Reads, property_of_advert(call)
@@ -31,7 +31,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "propertiesGetByAdvert",
                 "The property that an advert belongs to",
             )
-            .with_answer(data_of("Property"))
+            .with_response(data_of("Property"))
         });
     POST "/v2/protected/properties/_many",
         Access::scoped(Scope::Search, "properties.many"), Reads, properties_many(call)
@@ -43,12 +43,12 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "In the order of the request; unknown identifiers are left out and cost nothing",
                 )
                 .with_request(reference("ManyPropertiesPayload"))
-                .with_answer(data_list_of("Property"))
+                .with_response(data_list_of("Property"))
         });
     GET "/v2/protected/adverts/{flxId}", Access::scoped(Scope::Search, "adverts.get"), Reads, advert(call)
         .counted_as(Consumption::AdvertsGetById)
         .with_operation(|| {
-            Operation::new("advertsGet", "An advert by its identifier").with_answer(data_of("Advert"))
+            Operation::new("advertsGet", "An advert by its identifier").with_response(data_of("Advert"))
         });
 };
 

@@ -22,11 +22,11 @@ use toise_transport::coding::ConstantBody;
 /// The document, the page and the page's files; only the first two are in the OpenAPI document.
 pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET DOCUMENT_PATH, Access::Public, Reads, document(call)
-        .with_operation(|| Operation::new("openapi", "This document").with_answer(json!({"type": "object"})));
+        .with_operation(|| Operation::new("openapi", "This document").with_response(json!({"type": "object"})));
     GET PAGE_PATH, Access::Public, Reads, page(call)
         .with_operation(|| {
             Operation::new("docs", "This document as a web page")
-                .with_answer_of_type("text/html", json!({"type": "string"}))
+                .with_response_of_type("text/html", json!({"type": "string"}))
         });
     GET FILES_PREFIX, Access::Public, Reads, page(call);
     GET "/docs/{file}", Access::Public, Reads, page(call);

@@ -34,7 +34,7 @@ fn operation() -> Operation {
              `price`, or over the estimated value of the home. 422 if too few rents are known",
         )
         .with_request(reference("RentRequest"))
-        .with_answer(enveloped(reference("RentEstimate")))
+        .with_response(enveloped(reference("RentEstimate")))
 }
 
 /// `POST /v2/protected/estimate/rent`: estimates the rent of a home.

@@ -30,7 +30,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
 };
 
 fn operation(sample: Sample, id: &str, summary: &str) -> Operation {
-    Operation::new(id, summary).with_answer(reference(sample.schema()))
+    Operation::new(id, summary).with_response(reference(sample.schema()))
 }
 
 async fn send(_: &Call<'_>, asked: Sample) -> Result<ApiResponse, ApiError> {

@@ -119,7 +119,7 @@ fn documented() -> Operation {
              in the query is reported with its line and column. Every query is written to an audit log",
         )
         .with_request(object(&BODY, &mut Components::new()))
-        .with_answer(record(json!({"data": {"type": "array", "items": rows}})))
+        .with_response(record(json!({"data": {"type": "array", "items": rows}})))
 }
 
 async fn query(call: &Call<'_>) -> Result<ApiResponse, ApiError> {

@@ -51,7 +51,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "`tiles` contains the version of the table, so maps may cache the tiles they have loaded. \
                      `outlines` has the departments and communes with labels, to draw under the other datasets",
                 )
-                .with_answer(tile_json_schema())
+                .with_response(tile_json_schema())
         });
     GET "/v2/protected/tiles/{dataset}/{z}/{x}/{y}", Access::scoped(Scope::Search, "tiles.get"), Reads, tile(call)
         .with_operation(|| {
@@ -71,7 +71,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     days = areas::SOLD_WITHIN_DAYS,
                 ))
                 .with_query(query_parameters())
-                .with_answer_of_type(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
+                .with_response_of_type(MEDIA_TYPE, json!({"type": "string", "format": "binary"}))
         });
 };
 

@@ -77,8 +77,8 @@ pub enum ApiError {
         "idempotency-key: the call was made and answered with {status}; its response is no longer stored, and the call \
          is not made again"
     )]
-    AnswerNotKept {
-        /// Status of the answer.
+    ResponseNotKept {
+        /// Status of the response.
         status: u16,
     },
     /// The record is not in a state that allows this.
@@ -191,7 +191,7 @@ impl ApiError {
             | ApiError::StillWaiting(_) => (StatusCode::TOO_MANY_REQUESTS, 10005),
             ApiError::QuotaReached(_) => (StatusCode::TOO_MANY_REQUESTS, 10006),
             ApiError::IdempotencyConflict
-            | ApiError::AnswerNotKept { .. }
+            | ApiError::ResponseNotKept { .. }
             | ApiError::WrongState(_) => (StatusCode::CONFLICT, 10008),
             ApiError::CursorExpired => (StatusCode::UNPROCESSABLE_ENTITY, 10009),
             ApiError::WriterOnly(_) => (StatusCode::MISDIRECTED_REQUEST, 10010),

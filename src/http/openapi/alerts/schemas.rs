@@ -271,7 +271,7 @@ fn tested_receiver() -> Value {
 }
 
 /// Returns the schema of the response to a preview.
-pub(crate) fn preview_answer(subject: AlertSubject, name: &str) -> Value {
+pub(crate) fn preview_schema(subject: AlertSubject, name: &str) -> Value {
     let day = record(json!({
         "date": {"type": "string", "format": "date", "description": "Day, UTC"},
         "count": count("Number of matches first seen on that day"),

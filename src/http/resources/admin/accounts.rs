@@ -9,7 +9,7 @@ use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account::{self, Account, SECRET_OVERLAP};
-use toise_accounts::answers::account_answer;
+use toise_accounts::json::account_json;
 use toise_accounts::requests::parse_account;
 use toise_accounts::signing::SigningSecret;
 use toise_service::error::ApiError;
@@ -19,24 +19,24 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/v2/protected/admin/accounts", operator("admin.accounts.list"), ReadsOnWriter, list(call)
         .with_operation(|| {
             Operation::new("accountsList", "All accounts, oldest first")
-                .with_answer(data_list_of("Account"))
+                .with_response(data_list_of("Account"))
         });
     POST "/v2/protected/admin/accounts", operator("admin.accounts.create"), Administers, create(call)
         .with_body(JSON_BODY)
         .with_operation(|| {
             Operation::new("accountsCreate", "Create an account")
                 .with_request(reference("AccountRequest"))
-                .with_answer(data_of("AccountWithSecret"))
+                .with_response(data_of("AccountWithSecret"))
         });
     GET "/v2/protected/admin/accounts/{accountId}", operator("admin.accounts.get"), ReadsOnWriter, get(call)
         .with_operation(|| {
-            Operation::new("accountsGet", "One account").with_answer(data_of("Account"))
+            Operation::new("accountsGet", "One account").with_response(data_of("Account"))
         });
     POST "/v2/protected/admin/accounts/{accountId}/secrets/rotate",
         operator("admin.secrets.rotate"), Administers, rotate_secret(call)
         .with_operation(|| {
             Operation::new("secretsRotate", "Replace an account's signing secret")
-                .with_answer(data_of("AccountWithSecret"))
+                .with_response(data_of("AccountWithSecret"))
         });
     POST "/v2/protected/admin/accounts/{accountId}/webhook-key/rotate",
         operator("admin.webhook_keys.rotate"), Administers, rotate_webhook_key(call)
@@ -46,7 +46,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "The new key replaces the current one after 24 hours. Until then deliveries carry the current \
                      key in `x-webhook-key` and the new one in `x-webhook-key-next`",
                 )
-                .with_answer(data_of("Account"))
+                .with_response(data_of("Account"))
         });
 };
 
@@ -55,7 +55,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     on_store(call, |store, clock| {
         let accounts = account::list(store)?.into_iter();
         let answers = accounts
-            .map(|account| account_answer(&account.at(clock.now()), None))
+            .map(|account| account_json(&account.at(clock.now()), None))
             .collect();
         Ok(Value::Array(answers))
     })
@@ -77,7 +77,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
     on_store(call, move |store, clock| {
         let account = account::get(store, account_id)?.at(clock.now());
-        Ok(account_answer(&account, None))
+        Ok(account_json(&account, None))
     })
     .await
 }
@@ -99,11 +99,11 @@ async fn rotate_webhook_key(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let account_id = call.uuid()?;
     on_store(call, move |store, clock| {
         let rotated = account::rotate_webhook_key(store, clock, account_id, SECRET_OVERLAP)?;
-        Ok(account_answer(&rotated, None))
+        Ok(account_json(&rotated, None))
     })
     .await
 }
 
 fn with_secret((account, secret): (Account, SigningSecret)) -> Value {
-    account_answer(&account, Some(&secret))
+    account_json(&account, Some(&secret))
 }

@@ -52,7 +52,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             .with_description(ABOUT)
             .with_query(schema::parameters(&INGESTION))
             .with_request(reference("AdvertsRequest"))
-            .with_answer(data_list_of("AdvertOutcome"))
+            .with_response(data_list_of("AdvertOutcome"))
     });
 };
 

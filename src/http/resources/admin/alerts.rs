@@ -21,12 +21,12 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
         .with_operation(|| {
             Operation::new("alertsList", "Alerts of every account, newest first")
                 .with_query(parameters(&ALERT_LIST))
-                .with_answer(data_list_of("OperatorAlert"))
+                .with_response(data_list_of("OperatorAlert"))
         });
     GET "/v2/protected/admin/alerts/{alertId}", operator("admin.alerts.get"), ReadsOnWriter, get(call)
         .with_operation(|| {
             Operation::new("alertsGet", "An alert of any account, and its state")
-                .with_answer(data_of("AlertOverview"))
+                .with_response(data_of("AlertOverview"))
         });
     GET "/v2/protected/admin/alerts/dead-letters",
         operator("admin.alerts.dead_letters"), ReadsOnWriter, list_dead(call)
@@ -36,7 +36,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "Deliveries that were given up, newest first",
             )
             .with_query(parameters(&PAGE))
-            .with_answer(data_list_of("Delivery"))
+            .with_response(data_list_of("Delivery"))
         });
     POST "/v2/protected/admin/alerts/dead-letters/{deliveryId}/retry",
         operator("admin.alerts.retry"), Administers, retry(call)
@@ -48,7 +48,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
             .with_description(
                 "The delivery keeps its identifier, and its retry schedule starts over. Its alert must be active",
             )
-            .with_answer(data_of("RetriedDelivery"))
+            .with_response(data_of("RetriedDelivery"))
         });
 };
 
@@ -57,7 +57,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let (account_id, page) = parse_alert_list(&pairs(call.query)?)?;
     on_store(call, move |store, _| {
         let alerts = overview::list(store, account_id, page).map_err(ApiError::internal)?;
-        Ok(alerts.iter().map(overview::answer).collect())
+        Ok(alerts.iter().map(overview::operator_json).collect())
     })
     .await
 }
@@ -68,7 +68,7 @@ async fn get(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let layers = call.app.data.layers.clone();
     on_store(call, move |store, _| {
         let found = overview::show(store, id, &layers).map_err(ApiError::internal)?;
-        Ok(found.ok_or(ApiError::NotFound("alert"))?.answer())
+        Ok(found.ok_or(ApiError::NotFound("alert"))?.to_json())
     })
     .await
 }

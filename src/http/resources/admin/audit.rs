@@ -20,7 +20,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
         .with_operation(|| {
         Operation::new("audit", "Administrative actions, newest first")
             .with_query(parameters(&AUDIT))
-            .with_answer(data_list_of("AuditEntry"))
+            .with_response(data_list_of("AuditEntry"))
     });
 };
 
@@ -30,7 +30,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     on_store(call, move |store, _| {
         let entries = audit::latest(store, before, take)?;
         Ok(Value::Array(
-            entries.iter().map(audit::AuditEntry::answer).collect(),
+            entries.iter().map(audit::AuditEntry::to_json).collect(),
         ))
     })
     .await

@@ -31,7 +31,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
         )
         .with_description(ABOUT)
         .with_request(reference("ErasureRequest"))
-        .with_answer(data_of("Erasure"))
+        .with_response(data_of("Erasure"))
         .failing(Failure::WrongState)
     });
 };

@@ -10,8 +10,8 @@ use crate::endpoint::{Endpoint, JSON_BODY, endpoints};
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::{Operation, reference};
 use toise_accounts::account;
-use toise_accounts::answers::key_answer;
 use toise_accounts::grants::Grants;
+use toise_accounts::json::key_json;
 use toise_accounts::key::{GrantChange, KeyRequest, Owner};
 use toise_accounts::keys;
 use toise_accounts::requests::{KEY_LIST, parse_key, parse_key_change, parse_key_list};
@@ -26,24 +26,24 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
         .with_operation(|| {
             Operation::new("keysList", "Every key, oldest first")
                 .with_query(parameters(&KEY_LIST))
-                .with_answer(data_list_of("Key"))
+                .with_response(data_list_of("Key"))
         });
     POST "/v2/protected/admin/keys", operator("admin.keys.create"), Administers, create(call)
         .with_body(JSON_BODY)
         .with_operation(|| {
             Operation::new("keysCreate", "Create a key")
                 .with_request(reference("KeyRequest"))
-                .with_answer(data_of("NewKey"))
+                .with_response(data_of("NewKey"))
         });
     PATCH "/v2/protected/admin/keys/{keyId}", operator("admin.keys.update"), Administers, update(call)
         .with_body(JSON_BODY)
         .with_operation(|| {
             Operation::new("keysUpdate", "Change a key's grants or limits")
                 .with_request(reference("KeyChange"))
-                .with_answer(data_of("Key"))
+                .with_response(data_of("Key"))
         });
     DELETE "/v2/protected/admin/keys/{keyId}", operator("admin.keys.revoke"), Administers, revoke(call)
-        .with_operation(|| Operation::new("keysRevoke", "Revoke a key").with_answer(data_of("Key")));
+        .with_operation(|| Operation::new("keysRevoke", "Revoke a key").with_response(data_of("Key")));
 };
 
 /// `GET /v2/protected/admin/keys`: all keys or those of one account, oldest first.
@@ -55,7 +55,7 @@ async fn list(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             Some(account_id) => keys::list_for_account(store, account_id),
         };
         let records = records.map_err(ApiError::internal)?;
-        let answers = records.iter().map(|record| key_answer(record, None));
+        let answers = records.iter().map(|record| key_json(record, None));
         Ok(Value::Array(answers.collect()))
     })
     .await
@@ -82,7 +82,7 @@ async fn create(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             error => ApiError::from(error),
         })?;
         let record = keys::get(store, &new.key)?;
-        Ok(key_answer(&record, Some(&new.key)))
+        Ok(key_json(&record, Some(&new.key)))
     })
     .await
 }
@@ -104,7 +104,7 @@ async fn update(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             require(rights, grants)?;
         }
         let record = keys::change(store, &key_id, change)?;
-        Ok(key_answer(&record, None))
+        Ok(key_json(&record, None))
     })
     .await
 }
@@ -116,7 +116,7 @@ async fn revoke(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     on_store(call, move |store, clock| {
         require(rights, keys::get(store, &key_id)?.grants())?;
         keys::revoke(store, clock, &key_id)?;
-        Ok(key_answer(&keys::get(store, &key_id)?, None))
+        Ok(key_json(&keys::get(store, &key_id)?, None))
     })
     .await
 }

@@ -33,7 +33,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "Reports of imports and ingestions, newest first",
             )
             .with_query(parameters(&PAGE))
-            .with_answer(data_list_of("OperationReport"))
+            .with_response(data_list_of("OperationReport"))
         });
     GET "/v2/protected/admin/model", operator("admin.model"), ReadsOnWriter, model(call)
         .with_operation(|| {
@@ -42,7 +42,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "The evaluation is the one that `toise evaluate estimate` wrote; it names the \
                                        model it evaluated",
                 )
-                .with_answer(data_of("ModelInUse"))
+                .with_response(data_of("ModelInUse"))
         });
     GET "/v2/protected/admin/jobs", operator("admin.jobs"), ReadsOnWriter, list_jobs(call)
         .with_operation(|| {
@@ -51,7 +51,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "Pages being collected or recently collected, newest first",
             )
             .with_query(parameters(&PAGE))
-            .with_answer(data_list_of("Job"))
+            .with_response(data_list_of("Job"))
         });
     GET "/v2/protected/admin/metrics", operator("admin.metrics"), ReadsOnWriter, current_metrics(call)
         .with_operation(|| {
@@ -63,7 +63,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "The same metrics as `/metrics`, which answers only clients on the same machine, \
                                        or on `admin.listen`",
             )
-            .with_answer_of_type("text/plain", json!({"type": "string"}))
+            .with_response_of_type("text/plain", json!({"type": "string"}))
         });
     GET "/v2/protected/admin/findings", operator("admin.findings"), ReadsOnWriter, list_findings(call)
         .with_operation(|| {
@@ -72,7 +72,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                 "What is missing, old or wrong in the data folder, the most urgent first",
             )
             .with_description("The same findings as those of `toise doctor`, with the command to run")
-            .with_answer(data_list_of("Finding"))
+            .with_response(data_list_of("Finding"))
         });
 };
 
@@ -82,12 +82,12 @@ async fn list_reports(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     on_store(call, move |store, _| {
         let found = reports::list(&store.folder().join(FOLDER), page.skip, page.take);
         let found = found.map_err(ApiError::internal)?;
-        Ok(found.into_iter().map(as_answer).collect())
+        Ok(found.into_iter().map(report_json).collect())
     })
     .await
 }
 
-fn as_answer((name, report): (String, Value)) -> Value {
+fn report_json((name, report): (String, Value)) -> Value {
     json!({"name": name, "report": report})
 }
 
@@ -101,7 +101,7 @@ async fn model(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         let card =
             reports::last_written(&folder, REPORT_CARD, |card| card.get("segments").is_some());
         let card = card.map_err(ApiError::internal)?;
-        Ok(json!({"model": metadata, "report_card": card.map(as_answer)}))
+        Ok(json!({"model": metadata, "report_card": card.map(report_json)}))
     })
     .await
 }

@@ -34,7 +34,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                  later sighting or other adverts of the area settle the question",
             )
             .with_query(schema::parameters(&CANDIDATES))
-            .with_answer(data_of("CandidatePairs"))
+            .with_response(data_of("CandidatePairs"))
         });
     POST "/v2/protected/admin/properties/{flxId}/merge", operator("admin.properties.merge"), Administers, merge(call)
         .with_body(JSON_BODY)
@@ -45,7 +45,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                          separates their adverts again. 409 if they are already one property",
                     )
                     .with_request(reference("OtherProperty"))
-                    .with_answer(data_of("DecidedProperty"))
+                    .with_response(data_of("DecidedProperty"))
                     .failing(Failure::WrongState)
             });
     POST "/v2/protected/admin/properties/{flxId}/keep-apart",
@@ -58,7 +58,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                          merge overrides this. 409 if they are already one property",
                     )
                     .with_request(reference("OtherProperty"))
-                    .with_answer(data_of("KeptApart"))
+                    .with_response(data_of("KeptApart"))
                     .failing(Failure::WrongState)
             });
     POST "/v2/protected/admin/properties/{flxId}/split", operator("admin.properties.split"), Administers, split(call)
@@ -72,7 +72,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
                     "They are not merged with the remaining adverts again, unless an operator merges them later",
                 )
                 .with_request(reference("SplitRequest"))
-                .with_answer(data_of("DecidedProperty"))
+                .with_response(data_of("DecidedProperty"))
             });
 };
 

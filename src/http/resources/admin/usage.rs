@@ -9,7 +9,7 @@ use crate::endpoint::{Endpoint, endpoints};
 use crate::openapi::Operation;
 use crate::openapi::admin::data_list_of;
 use toise_accounts::account;
-use toise_accounts::answers::account_usage_answer;
+use toise_accounts::json::account_usage_json;
 use toise_accounts::requests::{PERIOD, parse_period};
 use toise_accounts::usage::{self, UsageScope};
 use toise_contract::fields::schema::parameters;
@@ -22,7 +22,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
         .with_operation(|| {
         Operation::new("usage", "Consumption of every account in a period")
             .with_query(parameters(&PERIOD))
-            .with_answer(data_list_of("AccountUsage"))
+            .with_response(data_list_of("AccountUsage"))
     });
 };
 
@@ -40,7 +40,7 @@ async fn usage(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             let own = parts
                 .iter()
                 .filter(|part| part.account_id == account.account_id);
-            account_usage_answer(account, &usage::by_type(own))
+            account_usage_json(account, &usage::by_type(own))
         });
         Ok(Value::Array(answers.collect()))
     })

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::openapi::admin::{data_list_of, data_of};
 use crate::openapi::alerts::names;
-use crate::openapi::alerts::schemas::preview_answer;
+use crate::openapi::alerts::schemas::preview_schema;
 use crate::openapi::{Failure, Operation, enveloped, reference};
 use toise_alerts::alert::AlertSubject;
 use toise_alerts::dispatch::test_delivery::AT_ONCE_MAX;
@@ -29,7 +29,7 @@ pub(super) fn create(subject: AlertSubject) -> Operation {
              have at most {SEARCH_QUERY_BYTES_MAX} bytes of JSON"
         ))
         .with_request(reference(names(subject).create))
-        .with_answer(data_of("AlertName"))
+        .with_response(data_of("AlertName"))
 }
 
 pub(super) fn create_many(subject: AlertSubject) -> Operation {
@@ -38,7 +38,7 @@ pub(super) fn create_many(subject: AlertSubject) -> Operation {
             "Each alert is accepted or refused on its own; outcomes are in the order of the request",
         )
         .with_request(reference(names(subject).create_many))
-        .with_answer(enveloped(record(
+        .with_response(enveloped(record(
             json!({"alerts": {"type": "array", "items": reference("AlertOutcome"),
                 "description": "One outcome for each alert, in the order of the request"}}),
         )))
@@ -52,11 +52,11 @@ pub(super) fn list(subject: AlertSubject) -> Operation {
             LIST_BYTES_MAX >> 20
         ))
         .with_query(parameters(&PAGE))
-        .with_answer(data_list_of(names(subject).alert))
+        .with_response(data_list_of(names(subject).alert))
 }
 
 pub(super) fn get(subject: AlertSubject) -> Operation {
-    operation(subject, "Get", "An alert on {}").with_answer(data_of(names(subject).alert))
+    operation(subject, "Get", "An alert on {}").with_response(data_of(names(subject).alert))
 }
 
 pub(super) fn update(subject: AlertSubject) -> Operation {
@@ -66,7 +66,7 @@ pub(super) fn update(subject: AlertSubject) -> Operation {
              reported as new a second time",
         )
         .with_request(reference(names(subject).change))
-        .with_answer(data_of("AlertName"))
+        .with_response(data_of("AlertName"))
 }
 
 pub(super) fn delete(subject: AlertSubject) -> Operation {
@@ -75,13 +75,13 @@ pub(super) fn delete(subject: AlertSubject) -> Operation {
             "The alert no longer matches anything. Its history and deliveries are kept, and it can be \
              activated again",
         )
-        .with_answer(data_of("AlertName"))
+        .with_response(data_of("AlertName"))
 }
 
 pub(super) fn activate(subject: AlertSubject) -> Operation {
     operation(subject, "Activate", "Activate an alert on {} again")
         .with_description("Changes made while it was inactive are not matched")
-        .with_answer(data_of("AlertName"))
+        .with_response(data_of("AlertName"))
         // An account may have no room for another active alert.
         .failing(Failure::Refused)
 }
@@ -93,7 +93,7 @@ pub(super) fn history(subject: AlertSubject) -> Operation {
              import removed are left out and not counted: a page with fewer entries than take is the last one",
         )
         .with_query(parameters(&PAGE))
-        .with_answer(data_list_of(names(subject).record))
+        .with_response(data_list_of(names(subject).record))
 }
 
 pub(super) fn deliveries(subject: AlertSubject) -> Operation {
@@ -102,7 +102,7 @@ pub(super) fn deliveries(subject: AlertSubject) -> Operation {
             "Newest first; the server's retention setting decides how long they are kept",
         )
         .with_query(parameters(&DELIVERIES))
-        .with_answer(data_list_of("Delivery"))
+        .with_response(data_list_of("Delivery"))
 }
 
 pub(super) fn test(subject: AlertSubject) -> Operation {
@@ -112,7 +112,7 @@ pub(super) fn test(subject: AlertSubject) -> Operation {
              not retried, costs nothing, and does not appear among the deliveries. At most {AT_ONCE_MAX} tests of all \
              accounts run at once; others wait briefly, then return 503"
         ))
-        .with_answer(data_of("TestedReceiver"))
+        .with_response(data_of("TestedReceiver"))
 }
 
 pub(super) fn replay(subject: AlertSubject) -> Operation {
@@ -123,7 +123,7 @@ pub(super) fn replay(subject: AlertSubject) -> Operation {
              waiting, the answer is 429",
         )
         .with_request(reference("ReplayRequest"))
-        .with_answer(data_of("Replay"))
+        .with_response(data_of("Replay"))
         .with_status("202")
 }
 
@@ -147,5 +147,5 @@ pub(super) fn preview(subject: AlertSubject) -> Operation {
     operation(subject, "Preview", summary)
         .with_description(description)
         .with_request(reference(names(subject).preview))
-        .with_answer(enveloped(preview_answer(subject, names(subject).record)))
+        .with_response(enveloped(preview_schema(subject, names(subject).record)))
 }

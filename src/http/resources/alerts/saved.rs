@@ -138,7 +138,7 @@ async fn get(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiE
     let address = address(call, subject)?;
     call.blocking(move |app| {
         let alert = app.data.alerts.get(address)?;
-        let mut answer = alert.answer();
+        let mut answer = alert.to_json();
         if let Some(reason) = why_unmatched(&alert, &app.data.layers) {
             answer["unmatched_because"] = json!(reason);
         }

@@ -120,7 +120,7 @@ pub const ENDPOINTS: &[Endpoint] = endpoints! {
     GET "/docs/guide/", Access::Public, Reads, page(call)
         .with_operation(|| {
             Operation::new("guide", "Guide to using and operating the service, as web pages")
-                .with_answer_of_type("text/html", json!({"type": "string"}))
+                .with_response_of_type("text/html", json!({"type": "string"}))
         });
     GET "/docs/guide/{page}", Access::Public, Reads, page(call);
     GET "/docs/guide/images/{file}", Access::Public, Reads, picture(call);

@@ -15,26 +15,26 @@ use toise_base::clock::iso;
 
 /// Returns an account as JSON, as of the time that the caller gave to [`Account::at`]. The caller passes `secret` only
 /// right after it was created or rotated.
-pub fn account_answer(account: &Account, secret: Option<&SigningSecret>) -> Value {
-    let mut answer = json!({
+pub fn account_json(account: &Account, secret: Option<&SigningSecret>) -> Value {
+    let mut object = json!({
         "account_id": account.account_id,
         "name": account.name,
         "created_at": moment(account.created_at),
         "webhook_key": account.webhook_key.reveal(),
     });
     if let Some(next) = &account.next_webhook_key {
-        answer["next_webhook_key"] = json!(next.key.reveal());
-        answer["next_webhook_key_from"] = json!(moment(next.from));
+        object["next_webhook_key"] = json!(next.key.reveal());
+        object["next_webhook_key_from"] = json!(moment(next.from));
     }
     if let Some(secret) = secret {
-        answer["signing_secret"] = json!(secret.reveal());
+        object["signing_secret"] = json!(secret.reveal());
     }
-    answer
+    object
 }
 
 /// Returns a key as JSON. The caller passes `key`, the text of the key, only right after it was created.
-pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
-    let mut answer = json!({
+pub fn key_json(record: &KeyRecord, key: Option<&str>) -> Value {
+    let mut object = json!({
         "key_id": record.key_id,
         "account_id": record.account_id,
         "kind": record.kind.as_str(),
@@ -63,10 +63,10 @@ pub fn key_answer(record: &KeyRecord, key: Option<&str>) -> Value {
     ];
     for (name, value) in optional {
         if let Some(value) = value {
-            answer[name] = value;
+            object[name] = value;
         }
     }
-    answer
+    object
 }
 
 fn grant_names(grants: Grants) -> Vec<&'static str> {
@@ -74,7 +74,7 @@ fn grant_names(grants: Grants) -> Vec<&'static str> {
 }
 
 /// Returns the total consumption, and the consumption of each type.
-pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
+pub fn consumption_json(parts: &[TypeUsage]) -> Value {
     let total: u64 = parts.iter().map(|part| part.credits).sum();
     let by_type: Vec<Value> = parts
         .iter()
@@ -84,7 +84,7 @@ pub fn consumption_answer(parts: &[TypeUsage]) -> Value {
 }
 
 /// Returns consumption by day and type.
-pub fn daily_answer(days: &[DayUsage]) -> Value {
+pub fn daily_json(days: &[DayUsage]) -> Value {
     let rows = days.iter().map(|DayUsage { day, usage }| {
         json!({"day": day, "type": usage.consumption, "credits": usage.credits, "calls": usage.calls})
     });
@@ -92,13 +92,13 @@ pub fn daily_answer(days: &[DayUsage]) -> Value {
 }
 
 /// Returns the consumption of one account in a list of accounts.
-pub fn account_usage_answer(account: &Account, parts: &[TypeUsage]) -> Value {
-    let mut answer = json!({"account_id": account.account_id, "name": account.name});
-    let consumption = consumption_answer(parts);
+pub fn account_usage_json(account: &Account, parts: &[TypeUsage]) -> Value {
+    let mut object = json!({"account_id": account.account_id, "name": account.name});
+    let consumption = consumption_json(parts);
     for field in ["total_credits", "consumption_per_type"] {
-        answer[field] = consumption[field].clone();
+        object[field] = consumption[field].clone();
     }
-    answer
+    object
 }
 
 /// Returns a time in the format of the contract: ISO 8601, UTC, milliseconds.
