@@ -11,7 +11,7 @@ use rmcp::{RoleServer, ServerHandler};
 use warp::http::HeaderValue;
 use warp::http::request::Parts;
 
-use crate::answering::{Answer, Backend, Caller};
+use crate::backend::{Backend, Caller, ToolResponse};
 use crate::catalog::{self, CATALOG};
 use crate::request::request_of;
 use toise_service::admission::KEY_HEADER;
@@ -27,21 +27,21 @@ const INSTRUCTIONS: &str = "French property data: homes for sale and to rent, re
 /// The handler of the messages of one client.
 #[derive(Clone)]
 pub(crate) struct ToolHandler {
-    answering: Backend,
+    backend: Backend,
     /// The key for messages that carry none.
     key: Option<HeaderValue>,
 }
 
 impl ToolHandler {
-    pub fn new(answering: Backend, key: Option<HeaderValue>) -> Self {
-        Self { answering, key }
+    pub fn new(backend: Backend, key: Option<HeaderValue>) -> Self {
+        Self { backend, key }
     }
 
     async fn call(
         &self,
         called: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Answer, ErrorData> {
+    ) -> Result<ToolResponse, ErrorData> {
         let served = catalog::find(&called.name).ok_or_else(|| {
             let names: Vec<_> = CATALOG.iter().map(|served| &*served.tool.name).collect();
             let message = format!("no such tool; must be one of: {}", names.join(", "));
@@ -49,7 +49,7 @@ impl ToolHandler {
         })?;
         let request = match request_of(served, called.arguments.unwrap_or_default()) {
             Ok(request) => request,
-            Err(fault) => return Ok(Answer::refused(fault.into())),
+            Err(fault) => return Ok(ToolResponse::refused(fault.into())),
         };
         let sent = context.extensions.get::<Parts>();
         let key = sent.and_then(|parts| parts.headers.get(KEY_HEADER));
@@ -58,10 +58,10 @@ impl ToolHandler {
             peer: sent.and_then(|parts| parts.extensions.get().copied()),
             counted: sent.and_then(|parts| parts.extensions.get().copied()),
         };
-        let answering = self.answering.answer(request, caller);
+        let sending = self.backend.send(request, caller);
         tokio::select! {
-            answer = answering => Ok(answer),
-            // Dropping the pending answer stops its query, as when a client hangs up.
+            response = sending => Ok(response),
+            // Dropping the pending request stops its query, as when a client hangs up.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
     }
@@ -94,11 +94,11 @@ impl ServerHandler for ToolHandler {
         called: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let answer = self.call(called, &context).await?;
-        let result = if answer.is_success {
-            CallToolResult::structured(answer.body)
+        let response = self.call(called, &context).await?;
+        let result = if response.is_success {
+            CallToolResult::structured(response.body)
         } else {
-            CallToolResult::structured_error(answer.body)
+            CallToolResult::structured_error(response.body)
         };
         Ok(result.into())
     }

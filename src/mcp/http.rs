@@ -23,7 +23,7 @@ use warp::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use warp::http::{Method, Request, Response, StatusCode};
 use warp::{Filter, Reply};
 
-use crate::answering::Backend;
+use crate::backend::Backend;
 use crate::catalog;
 use crate::handler::ToolHandler;
 use crate::refusals;
@@ -69,7 +69,7 @@ pub fn with_mcp(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
         .and(body::incoming())
         .then(move |head: Head, body: Incoming| {
             let (app, reception) = (app.clone(), reception.clone());
-            async move { answer(&app, &reception, head, body).await }
+            async move { respond(&app, &reception, head, body).await }
         })
         .boxed()
         .or(service)
@@ -78,7 +78,7 @@ pub fn with_mcp(app: &App) -> BoxedFilter<(warp::reply::Response,)> {
 }
 
 /// Answers a message. Every response has a request id, and every message is logged and counted.
-async fn answer(
+async fn respond(
     app: &App,
     reception: &McpService,
     head: Head,

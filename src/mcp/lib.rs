@@ -2,14 +2,14 @@
 //!
 //! A tool corresponds to an operation of the OpenAPI document (`tools`), from which its schemas are generated
 //! (`schema`, `catalog`). A call is turned into the request of that operation (`request`) and answered like any other
-//! request, by the filters of this process or by a server ([`answering`]). So keys, scopes, rates, quotas, credits,
+//! request, by the filters of this process or by a server ([`backend`]). So keys, scopes, rates, quotas, credits,
 //! limits and errors are the same as over HTTP; this crate does not decide them.
 //!
 //! `handler` implements the protocol. [`http`] serves it at `/mcp`, and [`stdio`] serves it to one agent.
 
 #![forbid(unsafe_code)]
 
-pub mod answering;
+pub mod backend;
 mod catalog;
 mod handler;
 pub mod http;

@@ -8,7 +8,7 @@ use rmcp::service::{QuitReason, ServerInitializeError};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use warp::http::HeaderValue;
 
-use crate::answering::{self, Backend};
+use crate::backend::{self, Backend};
 use crate::handler::ToolHandler;
 use toise_http::filters;
 use toise_net::api_client::{ApiClient, Error};
@@ -41,8 +41,8 @@ pub enum StdioError {
 /// The key is not visible ASCII, or the agent does not speak the protocol.
 pub async fn serve_here(app: &App, key: &str) -> Result<(), StdioError> {
     let key = HeaderValue::from_str(key).map_err(|_| StdioError::Key)?;
-    let answering = Backend::Here(filters::service(app.clone()));
-    exchange(ToolHandler::new(answering, Some(key))).await
+    let backend = Backend::Here(filters::service(app.clone()));
+    exchange(ToolHandler::new(backend, Some(key))).await
 }
 
 /// Serves an agent through a server, with this key, until the agent closes standard input.
@@ -52,9 +52,7 @@ pub async fn serve_here(app: &App, key: &str) -> Result<(), StdioError> {
 pub async fn serve_remote(url: &str, key: &str) -> Result<(), StdioError> {
     let client = ApiClient::new(url, key);
     let client = client.map_err(|error: Error| StdioError::Server(error.to_string()))?;
-    answering::check(&client)
-        .await
-        .map_err(StdioError::Server)?;
+    backend::check(&client).await.map_err(StdioError::Server)?;
     exchange(ToolHandler::new(Backend::Server(client), None)).await
 }
 

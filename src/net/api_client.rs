@@ -71,8 +71,8 @@ impl ApiClient {
         }
     }
 
-    /// Sends a request, with a JSON body if there is one, and returns the status and the whole body of the response, even
-    /// of an error. `target` is the path, with the query if there is one.
+    /// Sends a request, with a JSON body if there is one. Returns the status and the whole body of the response, also of
+    /// an error. `target` is the path, with the query if there is one.
     ///
     /// # Errors
     /// The server cannot be reached, or answers with more than `bytes_max` bytes.

@@ -2,7 +2,7 @@
 //!
 //! There are three kinds of writes. Content is named by its digest ([`Remote::upload`]), so writing it again writes the
 //! same bytes. Manifests are created if absent ([`Remote::create`]). The pointer is exchanged conditionally
-//! ([`Remote::exchange_pointer`]). Each write is repeated after errors; if the answer was lost, the object itself shows
+//! ([`Remote::exchange_pointer`]). Each write is retried after errors; if a response was lost, the object itself shows
 //! whether the write succeeded. Reads verify lengths and digests.
 //!
 //! A folder (`file://`) has no conditional update: for it, the exchange holds a lock file in the folder, and written
@@ -53,7 +53,7 @@ fn open_cloud(
 /// Lock file in a folder that is published to.
 const FOLDER_LOCK: &str = ".publish.lock";
 
-/// The bytes of an answer as they arrive.
+/// The bytes of a response as they arrive.
 pub(crate) type Pieces = BoxStream<'static, std::result::Result<Bytes, RemoteError>>;
 
 /// An object store, or a part of one.
@@ -149,7 +149,7 @@ impl Remote {
         &self.url
     }
 
-    /// Returns the policy by which requests are repeated.
+    /// Returns the policy by which requests are retried.
     pub fn policy(&self) -> &RetryPolicy {
         &self.policy
     }
@@ -167,12 +167,12 @@ impl Remote {
     ) -> Result<Option<(Bytes, UpdateVersion)>> {
         let at = self.at(path);
         let read = self.policy.run(path, || async {
-            let answer = self.store.get_opts(&at, options.clone()).await?;
-            if answer.meta.size > bytes_max {
+            let response = self.store.get_opts(&at, options.clone()).await?;
+            if response.meta.size > bytes_max {
                 return Ok(None);
             }
-            let (length, version) = (answer.meta.size, version_of(&answer.meta));
-            let bytes = answer.bytes().await?;
+            let (length, version) = (response.meta.size, version_of(&response.meta));
+            let bytes = response.bytes().await?;
             if bytes.len() as u64 == length {
                 Ok(Some((bytes, version)))
             } else {
@@ -196,7 +196,7 @@ impl Remote {
     /// Reads an object of at most `bytes_max` bytes; `None` if there is none.
     ///
     /// # Errors
-    /// It is longer, or there is no answer.
+    /// It is longer, or there is no response.
     pub async fn small(&self, path: &str, bytes_max: u64) -> Result<Option<Bytes>> {
         let found = self.read(path, bytes_max, &GetOptions::default()).await?;
         Ok(found.map(|(bytes, _)| bytes))
@@ -262,7 +262,7 @@ impl Remote {
     }
 
     /// Creates an object. Returns `false` if one with other bytes exists. One with the same bytes counts as created: it
-    /// may come from an earlier attempt whose answer was lost.
+    /// may come from an earlier attempt whose response was lost.
     ///
     /// # Errors
     /// The object store refuses it or does not answer.
@@ -331,7 +331,7 @@ impl Remote {
                 source: RemoteError::AlreadyExists { .. } | RemoteError::Precondition { .. },
                 ..
             }) => {
-                // The answer to an earlier attempt may have been lost.
+                // The response to an earlier attempt may have been lost.
                 let found = self.pointer().await?.map(|found| found.pointer);
                 if found.as_ref() == Some(next) {
                     Ok(Exchange::Done)
@@ -393,7 +393,7 @@ impl Remote {
     /// early or be wrong: the caller verifies the digest of the whole.
     ///
     /// # Errors
-    /// There is no such object, or no answer.
+    /// There is no such object, or no response.
     pub(crate) async fn open_content(&self, content: &Content, from: u64) -> Result<(u64, Pieces)> {
         let path = content.path();
         let at = self.at(&path);
@@ -401,17 +401,17 @@ impl Remote {
         if from > 0 {
             options.range = Some(GetRange::Offset(from));
         }
-        let answer = self
+        let response = self
             .policy
             .run(&path, || self.store.get_opts(&at, options.clone()))
             .await?;
-        Ok((answer.meta.size, answer.into_stream()))
+        Ok((response.meta.size, response.into_stream()))
     }
 
     /// Reads some bytes of the object of some content. They may be wrong: the caller verifies them.
     ///
     /// # Errors
-    /// There is no such object, it is shorter, or there is no answer.
+    /// There is no such object, it is shorter, or there is no response.
     pub(crate) async fn range(&self, content: &Content, bytes: Range<u64>) -> Result<Bytes> {
         let path = content.path();
         let at = self.at(&path);
@@ -484,7 +484,7 @@ fn version_of(meta: &ObjectMeta) -> UpdateVersion {
     }
 }
 
-/// Creates the error for an answer that ended early; the request is repeated.
+/// Creates the error for a response that ended early; the request is retried.
 fn cut_short(found: u64, expected: u64) -> RemoteError {
     RemoteError::Generic {
         store: "answer",

@@ -1,7 +1,7 @@
 //! Isochrones: areas within reach of a position, computed by the public service of the Géoplateforme or by one with the
 //! same API.
 //!
-//! An answer is kept for a day, because equal requests come in bursts: the pages of a search, the tiles of a map.
+//! A response is cached for a day, because equal requests come in bursts: the pages of a search, the tiles of a map.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use toise_net::{Client, RetryPolicy};
 const RESOURCE: &str = "bdtopo-valhalla";
 /// Maximum time of a request to the service, waiting included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum size of an answer, bytes.
+/// Maximum size of a response, bytes.
 const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 /// Maximum requests to the service at the same time.
 const AT_ONCE_MAX: usize = 4;
-/// Maximum answers kept, and for how long they are kept.
-const KEPT_MAX: u64 = 1_000;
-const KEPT_FOR: Duration = Duration::from_secs(24 * 3_600);
+/// Maximum number of cached areas, and how long each is cached.
+const CACHE_ENTRIES_MAX: u64 = 1_000;
+const CACHE_TTL: Duration = Duration::from_secs(24 * 3_600);
 /// Time after which a failed request may be repeated, seconds.
 const RETRY_AFTER_S: u32 = 10;
 /// Name of the service in errors.
@@ -40,8 +40,8 @@ pub struct Isochrones(Arc<Inner>);
 struct Inner {
     address: Option<Url>,
     client: Client,
-    under_way: Semaphore,
-    kept: Cache<String, Arc<Value>>,
+    permits: Semaphore,
+    cache: Cache<String, Arc<Value>>,
 }
 
 impl Isochrones {
@@ -62,40 +62,41 @@ impl Isochrones {
             // The settings accept only valid addresses.
             address: Url::parse(address).ok(),
             client,
-            under_way: Semaphore::new(AT_ONCE_MAX),
-            kept: Cache::builder()
-                .max_capacity(KEPT_MAX)
-                .time_to_live(KEPT_FOR)
+            permits: Semaphore::new(AT_ONCE_MAX),
+            cache: Cache::builder()
+                .max_capacity(CACHE_ENTRIES_MAX)
+                .time_to_live(CACHE_TTL)
                 .build(),
         })))
     }
 
-    /// Returns the area as a GeoJSON geometry that a filter accepts. `path` is the position of the isochrone in the request, for errors.
+    /// Returns the area as a GeoJSON geometry that a filter accepts. `path` is the position of the isochrone in the
+    /// request, for errors.
     ///
     /// # Errors
     /// No service is configured, it refuses the request, it does not respond, or its area cannot be used.
-    pub async fn area(&self, question: &Isochrone, path: &str) -> Result<Arc<Value>, ApiError> {
+    pub async fn area(&self, isochrone: &Isochrone, path: &str) -> Result<Arc<Value>, ApiError> {
         let Some(address) = &self.0.address else {
             let rule = "isochrones are not available here: the setting geocoding.isochrones names no service";
             return Err(Fault::new(path, rule).into());
         };
-        let url = question_url(address, question).to_string();
-        if let Some(kept) = self.0.kept.get(&url) {
+        let url = request_url(address, isochrone).to_string();
+        if let Some(kept) = self.0.cache.get(&url) {
             return Ok(kept);
         }
         let unavailable = |reason: String| {
-            tracing::warn!(reason, "no answer from the isochrone service");
+            tracing::warn!(reason, "the isochrone service does not respond");
             ApiError::UpstreamUnavailable {
                 service: SERVICE,
                 retry_after_s: RETRY_AFTER_S,
             }
         };
-        let asked = timeout(REQUEST_TIMEOUT, async {
+        let sending = timeout(REQUEST_TIMEOUT, async {
             // The semaphore is never closed.
-            let _permit = self.0.under_way.acquire().await;
+            let _permit = self.0.permits.acquire().await;
             self.0.client.get(&url, RESPONSE_BYTES_MAX).await
         });
-        let body = match asked.await {
+        let body = match sending.await {
             Ok(Ok(body)) => body,
             Ok(Err(toise_net::Error::Status { status, .. })) if status.is_client_error() => {
                 let rule = format!("the isochrone service rejects this request ({status})");
@@ -104,11 +105,11 @@ impl Isochrones {
             Ok(Err(error)) => return Err(unavailable(error.to_string())),
             Err(_elapsed) => return Err(unavailable("it took too long".into())),
         };
-        let mut answer: Value =
+        let mut response: Value =
             serde_json::from_slice(&body).map_err(|error| unavailable(error.to_string()))?;
-        let geometry = answer["geometry"].take();
+        let geometry = response["geometry"].take();
         if !geometry.is_object() {
-            return Err(unavailable("the answer has no geometry".into()));
+            return Err(unavailable("the response has no geometry".into()));
         }
         let repairing = tokio::task::spawn_blocking(move || filter_area(geometry));
         let area = repairing.await.map_err(ApiError::internal)?;
@@ -118,14 +119,14 @@ impl Isochrones {
             Fault::new(path, rule)
         })?;
         let area = Arc::new(area);
-        self.0.kept.insert(url, Arc::clone(&area));
+        self.0.cache.insert(url, Arc::clone(&area));
         Ok(area)
     }
 }
 
 /// Returns the URL that requests an isochrone.
-fn question_url(service: &Url, question: &Isochrone) -> Url {
-    let profile = match question.mode {
+fn request_url(service: &Url, isochrone: &Isochrone) -> Url {
+    let profile = match isochrone.mode {
         Mode::Car => "car",
         Mode::Walk => "pedestrian",
     };
@@ -133,9 +134,12 @@ fn question_url(service: &Url, question: &Isochrone) -> Url {
     // Rounded to the metre and the second, so that equal requests are recognised.
     url.query_pairs_mut()
         .append_pair("resource", RESOURCE)
-        .append_pair("point", &format!("{:.5},{:.5}", question.lon, question.lat))
+        .append_pair(
+            "point",
+            &format!("{:.5},{:.5}", isochrone.lon, isochrone.lat),
+        )
         .append_pair("costType", "time")
-        .append_pair("costValue", &format!("{:.0}", question.minutes * 60.0))
+        .append_pair("costValue", &format!("{:.0}", isochrone.minutes * 60.0))
         .append_pair("timeUnit", "second")
         .append_pair("profile", profile)
         .append_pair("direction", "departure")

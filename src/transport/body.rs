@@ -101,8 +101,8 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), BodyErro
     if declared(headers).is_some_and(|length| length > bytes_max as u64) {
         return Err(BodyError::TooLarge { bytes_max });
     }
-    let is_type = |wanted: &str, of_none: bool| {
-        headers.get(CONTENT_TYPE).map_or(of_none, |media_type| {
+    let is_type = |wanted: &str, if_absent: bool| {
+        headers.get(CONTENT_TYPE).map_or(if_absent, |media_type| {
             media_type.to_str().is_ok_and(|media_type| {
                 // Without parameters such as `charset`.
                 let essence = media_type.split(';').next().unwrap_or_default().trim();
@@ -120,7 +120,7 @@ pub fn check_headers(rule: BodyRule, headers: &HeaderMap) -> Result<(), BodyErro
         .get(CONTENT_ENCODING)
         .is_none_or(|coding| coding.as_bytes().eq_ignore_ascii_case(b"identity"));
     match wanted {
-        Some((media_type, of_none)) if !(is_type(media_type, of_none) && is_uncompressed) => {
+        Some((media_type, if_absent)) if !(is_type(media_type, if_absent) && is_uncompressed) => {
             Err(BodyError::UnsupportedMediaType(media_type))
         }
         None if !is_uncompressed => Err(BodyError::UnsupportedMediaType("uncompressed")),

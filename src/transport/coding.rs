@@ -76,18 +76,18 @@ fn weight(headers: &HeaderMap, name: &str) -> f32 {
     let codings = lists
         .filter_map(|list| list.to_str().ok())
         .flat_map(|list| list.split(','));
-    let mut of_all = 0.0;
+    let mut default = 0.0;
     for coding in codings {
         let (named, weight) = coding.split_once(';').unwrap_or((coding, ""));
         let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
         let weight = weight.trim().parse().unwrap_or(0.0);
         match named.trim() {
             named if named.eq_ignore_ascii_case(name) => return weight,
-            "*" => of_all = weight,
+            "*" => default = weight,
             _ => {}
         }
     }
-    of_all
+    default
 }
 
 /// Returns whether bodies of a media type compress well.
@@ -100,7 +100,7 @@ fn is_text(content_type: &str) -> bool {
 }
 
 /// Compresses the body of a response if its client accepts it.
-pub async fn compressed(response: &mut Response<Bytes>, request: &HeaderMap) {
+pub async fn compress(response: &mut Response<Bytes>, request: &HeaderMap) {
     let headers = response.headers();
     let content_type = headers
         .get(CONTENT_TYPE)
@@ -158,7 +158,7 @@ async fn compress_cached(coding: Coding, body: Bytes) -> Option<Bytes> {
     packed
 }
 
-/// Makes the `ETag` weak, because the bytes differ from those of the uncompressed body.
+/// Makes the `ETag` weak, because the bytes now differ from those of the uncompressed body.
 fn weaken(headers: &mut HeaderMap) {
     let tag = headers.get(ETAG).and_then(|tag| tag.to_str().ok());
     let strong = tag.filter(|tag| !tag.starts_with("W/"));
@@ -181,7 +181,7 @@ mod tests {
         let mut response = Response::new(Bytes::from(vec![b'a'; length]));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        compressed(&mut response, &accepting(accepted)).await;
+        compress(&mut response, &accepting(accepted)).await;
         let coding = response.headers().get(CONTENT_ENCODING)?.to_str().ok()?;
         let body = match coding {
             "zstd" => zstd::bulk::decompress(response.body(), length).ok()?,
@@ -221,7 +221,7 @@ mod tests {
             let headers = response.headers_mut();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/css"));
             response.extensions_mut().insert(ConstantBody);
-            compressed(&mut response, &accepting("gzip")).await;
+            compress(&mut response, &accepting("gzip")).await;
             response.into_body()
         };
         let (first, second) = (sent().await, sent().await);

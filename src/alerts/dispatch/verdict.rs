@@ -37,25 +37,25 @@ pub(super) struct JudgedAttempt {
 /// Returns why a receiver did not accept a request; `None` if it did.
 pub(super) fn failure_of(posted: &PostOutcome) -> Option<String> {
     match &posted.outcome {
-        Ok(answer) if is_accepted(answer) => None,
-        Ok(answer) => Some(format!("the receiver answered {}", answer.status)),
+        Ok(response) if is_accepted(response) => None,
+        Ok(response) => Some(format!("the receiver answered {}", response.status)),
         Err(failure) => Some(failure.to_string()),
     }
 }
 
-fn is_accepted(answer: &ReceiverResponse) -> bool {
-    (200..300).contains(&answer.status)
+fn is_accepted(response: &ReceiverResponse) -> bool {
+    (200..300).contains(&response.status)
 }
 
 impl JudgedAttempt {
-    /// Evaluates attempt number `attempts`, from 1, which ended at `now_ms`. `draw` is a random number between 0 and 1
-    /// for the jitter.
+    /// Evaluates attempt number `attempts`, from 1, which ended at `now_ms`. `draw` is a random number from 0 to 1, for
+    /// the jitter.
     pub(super) fn from_post(posted: &PostOutcome, attempts: u32, now_ms: i64, draw: f64) -> Self {
-        let answer = posted.outcome.as_ref().ok();
-        let asked = answer.and_then(|answer| answer.retry_after);
+        let response = posted.outcome.as_ref().ok();
+        let asked = response.and_then(|response| response.retry_after);
         let outcome = match &posted.outcome {
-            Ok(answer) if is_accepted(answer) => DeliveryOutcome::Delivered,
-            Ok(answer) if answer.status == GONE => DeliveryOutcome::Gone,
+            Ok(response) if is_accepted(response) => DeliveryOutcome::Delivered,
+            Ok(response) if response.status == GONE => DeliveryOutcome::Gone,
             Ok(_) => DeliveryOutcome::Refused,
             Err(
                 PostFailure::ResponseTimeout
@@ -74,7 +74,7 @@ impl JudgedAttempt {
         };
         Self {
             verdict,
-            status: answer.map(|answer| answer.status),
+            status: response.map(|response| response.status),
             error: failure_of(posted),
             asked_ms: asked.unwrap_or_default().min(RETRY_AFTER_MAX).as_millis() as i64,
             outcome,

@@ -163,7 +163,8 @@ impl IdempotencyClaim {
     /// Decides how the call is handled, by the response stored under its key. Reads the ledger.
     ///
     /// # Errors
-    /// The idempotency key belongs to another request, or the response to a call that must not be made twice is not kept.
+    /// The idempotency key belongs to another request, or the response of a call that must not be made twice is not
+    /// kept.
     pub(super) async fn outcome(self, ledger: &Ledger) -> Result<IdempotencyOutcome, ApiError> {
         let (ledger, hold) = (ledger.clone(), self.hold());
         let found =

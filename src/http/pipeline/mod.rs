@@ -102,7 +102,7 @@ pub async fn respond(app: &App, head: &Head, mut body: Incoming) -> warp::reply:
         .origins
         .expose(&head.headers, response.headers_mut());
     if rest.is_none() {
-        coding::compressed(&mut response, &head.headers).await;
+        coding::compress(&mut response, &head.headers).await;
     }
     trace.log(app, head, &response, started.elapsed());
     if let Some(lease) = trace.response_lease.take() {

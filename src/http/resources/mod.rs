@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_count_and_change_something_keep_their_answer() {
+    fn calls_that_count_and_change_something_keep_their_response() {
         let remembered = endpoints().filter(|endpoint| {
             let counts = endpoint.counting != Counting::Free;
             counts && endpoint.takes_idempotency_key() && !endpoint.only_reads()

@@ -57,11 +57,11 @@ async fn healthz(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         return Err(ApiError::NotReady(reason));
     }
     let mut answer = ApiResponse::empty(StatusCode::OK);
-    // The server is ready: its calls are answered whichever process runs the workers.
+    // The server is ready: it answers calls no matter which process runs the workers.
     if let Some(waits) = readiness.waits() {
         answer = answer.with_header(WAITS_FOR, &waits);
     }
-    // The tables are still those that were held.
+    // The server uses the previous tables.
     if let Some(tables) = readiness.not_refreshed() {
         answer = answer.with_header(NOT_REFRESHED, &tables);
     }

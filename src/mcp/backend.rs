@@ -1,4 +1,4 @@
-//! Answers the requests of tools, either with the HTTP filters of this process or through a server.
+//! Sends the requests of tools, either to the HTTP filters of this process or through a server.
 
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use reqwest::Method;
@@ -20,10 +20,10 @@ use toise_sql::audit::Protocol;
 use toise_transport::body::BodyError;
 use toise_transport::client_address::PeerAddress;
 
-/// Maximum bytes of the answer to a tool call.
-pub const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Maximum bytes of the response to a tool call.
+pub const RESPONSE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// The backend that answers the requests of tools. Cheap to clone.
+/// What responds to the requests of tools. Cheap to clone.
 #[derive(Clone)]
 pub enum Backend {
     /// The filters of this process.
@@ -43,30 +43,30 @@ pub(crate) struct Caller<'c> {
     pub counted: Option<AlreadyCounted>,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct ToolResponse {
     /// Whether the status is 2xx.
     pub is_success: bool,
     /// The body.
     pub body: Value,
 }
 
-/// The reason why a request has no answer.
+/// The reason why a request has no usable response.
 #[derive(Debug, thiserror::Error)]
-enum NoAnswer {
-    /// The answer is longer than [`ANSWER_BYTES_MAX`].
+enum BackendError {
+    /// The response is longer than [`RESPONSE_BYTES_MAX`].
     #[error(
         "the answer is longer than {} MiB; ask for less, by narrower filters or fewer records",
-        ANSWER_BYTES_MAX >> 20
+        RESPONSE_BYTES_MAX >> 20
     )]
     TooLong,
-    /// The answer was cut off, for example because a query reached a limit while it ran.
+    /// The response was cut off, for example because a query reached a limit while it ran.
     #[error(
         "the answer is incomplete, as when a query reaches a limit while it runs; ask for fewer rows"
     )]
     Unfinished,
-    /// The answer is not JSON.
+    /// The response is not JSON.
     #[error("the answer is not JSON: {0}")]
     NotJson(serde_json::Error),
     /// The key is not a valid header value, or the target is not a valid address.
@@ -78,34 +78,34 @@ enum NoAnswer {
 }
 
 impl Backend {
-    /// Answers a request with the key of a caller. A failure also becomes an answer.
-    pub(crate) async fn answer(&self, request: ToolRequest, caller: Caller<'_>) -> Answer {
-        // Checked here, because a server drops the connection of a client that sends far too much instead of answering.
+    /// Sends a request with the key of a caller. A failure also becomes a response.
+    pub(crate) async fn send(&self, request: ToolRequest, caller: Caller<'_>) -> ToolResponse {
+        // Checked here, because a server drops the connection of a client that sends far too much instead of responding.
         if request
             .body
             .as_ref()
             .is_some_and(|body| body.len() > BODY_BYTES_MAX)
         {
             let bytes_max = BODY_BYTES_MAX;
-            return Answer::refused(BodyError::TooLarge { bytes_max }.into());
+            return ToolResponse::refused(BodyError::TooLarge { bytes_max }.into());
         }
-        let answered = match self {
-            Self::Here(filter) => answer_here(filter, request, caller).await,
-            Self::Server(client) => ask(client, request).await,
+        let response = match self {
+            Self::Here(filter) => call_filter(filter, request, caller).await,
+            Self::Server(client) => call_server(client, request).await,
         };
-        answered.unwrap_or_else(|error| failed(&error.to_string()))
+        response.unwrap_or_else(|error| failed(&error.to_string()))
     }
 }
 
-impl Answer {
-    fn of(status: u16, body: &[u8]) -> Result<Self, NoAnswer> {
+impl ToolResponse {
+    fn of(status: u16, body: &[u8]) -> Result<Self, BackendError> {
         Ok(Self {
             is_success: (200..300).contains(&status),
-            body: serde_json::from_slice(body).map_err(NoAnswer::NotJson)?,
+            body: serde_json::from_slice(body).map_err(BackendError::NotJson)?,
         })
     }
 
-    /// Returns the service's error as the answer to a call that makes no request.
+    /// Returns the service's error as the response to a call that makes no request.
     pub(crate) fn refused(error: ApiError) -> Self {
         let response = error_response(&error, Uuid::now_v7());
         Self {
@@ -115,19 +115,19 @@ impl Answer {
     }
 }
 
-fn failed(message: &str) -> Answer {
+fn failed(message: &str) -> ToolResponse {
     let code = ApiError::NotReady(Default::default()).status_and_code().1;
-    Answer {
+    ToolResponse {
         is_success: false,
         body: json!({"error": {"message": message, "code": code}}),
     }
 }
 
-async fn answer_here(
+async fn call_filter(
     filter: &BoxedFilter<(warp::reply::Response,)>,
     request: ToolRequest,
     caller: Caller<'_>,
-) -> Result<Answer, NoAnswer> {
+) -> Result<ToolResponse, BackendError> {
     let body = request.body.unwrap_or_default();
     let mut builder = Request::builder()
         .method(request.method)
@@ -147,31 +147,34 @@ async fn answer_here(
     }
     let request = builder
         .body(Full::new(body))
-        .map_err(NoAnswer::Unsendable)?;
+        .map_err(BackendError::Unsendable)?;
     let Ok(response) = warp::service(filter.clone()).call(request).await;
     let status = response.status().as_u16();
-    let collected = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+    let collected = Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect();
     let body = collected
         .await
         .map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => NoAnswer::TooLong,
-            None => NoAnswer::Unfinished,
+            Some(_) => BackendError::TooLong,
+            None => BackendError::Unfinished,
         })?;
-    Answer::of(status, &body.to_bytes())
+    ToolResponse::of(status, &body.to_bytes())
 }
 
-async fn ask(client: &ApiClient, request: ToolRequest) -> Result<Answer, NoAnswer> {
+async fn call_server(
+    client: &ApiClient,
+    request: ToolRequest,
+) -> Result<ToolResponse, BackendError> {
     let ToolRequest {
         method,
         target,
         body,
     } = request;
-    let asked = client.send(method, &target, body, ANSWER_BYTES_MAX).await;
+    let asked = client.send(method, &target, body, RESPONSE_BYTES_MAX).await;
     let (status, body) = asked.map_err(|error| match error {
-        Error::TooLong(_) => NoAnswer::TooLong,
-        error => NoAnswer::Unreached(error),
+        Error::TooLong(_) => BackendError::TooLong,
+        error => BackendError::Unreached(error),
     })?;
-    Answer::of(status, &body)
+    ToolResponse::of(status, &body)
 }
 
 /// Checks that the server responds and accepts the key.
@@ -180,7 +183,7 @@ async fn ask(client: &ApiClient, request: ToolRequest) -> Result<Answer, NoAnswe
 /// The server cannot be reached, or does not accept the key.
 pub(crate) async fn check(client: &ApiClient) -> Result<(), String> {
     let asked = client
-        .send(Method::GET, CHECKED_PATH, None, ANSWER_BYTES_MAX)
+        .send(Method::GET, CHECKED_PATH, None, RESPONSE_BYTES_MAX)
         .await;
     let (status, body) = asked.map_err(|error| error.to_string())?;
     if status == StatusCode::OK {
