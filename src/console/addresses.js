@@ -1,9 +1,9 @@
-/** Addresses of the tax office, which writes capitals and short forms, as people write them. */
+/** Rewrites addresses of the tax office, which are in capitals and abbreviated, in ordinary spelling. */
 
 const SMALL_WORDS = new Set(["de", "du", "des", "la", "le", "les", "et", "en", "sur", "sous", "aux", "au", "a", "d", "l"]);
 const STREETS = { av: "Avenue", bd: "Boulevard", rue: "Rue", che: "Chemin", chem: "Chemin", imp: "Impasse", pl: "Place", all: "Allée", rte: "Route", sq: "Square", crs: "Cours", qu: "Quai", quai: "Quai", res: "Résidence", lot: "Lotissement", trav: "Traverse", fg: "Faubourg", pas: "Passage", ld: "Lieu-dit" };
 
-/** An address in capitals as people write it; any other stays as it is. */
+/** Returns an address in capitals in ordinary spelling; other addresses stay unchanged. */
 export function addressOf(text) {
   if (!text || text !== text.toUpperCase()) return text ?? "";
   const words = text.toLowerCase().split(/\s+/);

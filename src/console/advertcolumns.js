@@ -1,13 +1,13 @@
 /**
- * Columns of a file of adverts: what each may mean, and what it is suggested to mean by its name. The service reads the
- * values by its mapping `french-csv`, so a column is sent under the name that this mapping has for its meaning. A test
- * compares the names with the mapping and with the table of names in `src/contract/columns.rs`.
+ * The columns of a file of adverts: their possible meanings, and the meaning suggested by the name of a column. The service
+ * reads the values with its mapping `french-csv`, so a column is sent under the name that this mapping has for its meaning.
+ * A test compares the names with the mapping and with the table of names in `src/contract/columns.rs`.
  */
 
 /** The mapping that reads the rows. */
 export const MAPPING = "french-csv";
 
-/** Meanings by the column of the mapping: path of the contract, word, and the names that columns have for it. */
+/** Meanings, by column of the mapping: path in the contract, word of words.js, and the usual column names. */
 export const MEANINGS = {
   url: ["url", "webAddress", "url lien link href url_annonce lien_annonce annonce_url property_url listing_url ad_url page_url permalink"],
   titre: ["title", "title", "titre title titre_annonce intitule libelle headline name property_name"],
@@ -37,15 +37,15 @@ export const MEANINGS = {
   date_scrape: ["lastSeenAt", "lastSeen", "date_scrape date_scraped date_crawl date_extraction scraped_at crawl_date collected_at last_seen_at"],
 };
 
-/** Meanings of which one must be there for a new advert to have a place; both coordinates count as one. */
+/** A new advert needs one of these meanings, or both coordinates, to have a place. */
 const PLACES = ["code_postal", "ville", "adresse", "localisation", "titre"];
 
-/** A name for comparison: letters and digits in lower case, without accents. */
+/** Normalises a name for comparison: lower-case letters and digits, without accents. */
 const folded = (name) => name.normalize("NFKD").toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, "");
 
 const BY_NAME = new Map(Object.entries(MEANINGS).flatMap(([meaning, [, , names]]) => names.split(" ").map((name, rank) => [folded(name), { meaning, rank }])));
 
-/** The meaning that each column is suggested to have, by its name; of two columns for one meaning, the more usual name counts. */
+/** Suggests a meaning for each column by its name. If two columns have the same meaning, the one with the more usual name gets it. */
 export function suggested(columns) {
   const best = {};
   for (const column of columns) {
@@ -55,18 +55,18 @@ export function suggested(columns) {
   return Object.fromEntries(Object.entries(best).map(([meaning, { column }]) => [column, meaning]));
 }
 
-/** What is missing for an advert that is not known yet: words. */
+/** Returns the words for what is missing to add a new advert. */
 export function missing(chosen) {
   const held = new Set(Object.values(chosen));
   const hasPlace = PLACES.some((one) => held.has(one)) || (held.has("latitude") && held.has("longitude"));
   return [...(held.has("url") ? [] : ["importNeedsUrl"]), ...(hasPlace ? [] : ["importNeedsPlace"])];
 }
 
-/** A row as the mapping reads it: the chosen columns under the names of their meanings. */
+/** Returns a row for the mapping: the chosen columns under the names of their meanings. */
 export const mapped = (row, chosen) =>
   Object.fromEntries(Object.entries(chosen).filter(([column, meaning]) => meaning && row[column] !== undefined).map(([column, meaning]) => [meaning, row[column]]));
 
-/** Faults and warnings of rows, counted by what they say: `[text, count, first row from 1]`, the most frequent first. */
+/** Counts faults and warnings of rows by their text: `[text, count, first row from 1]`, the most frequent first. */
 export function tallied(told) {
   const counts = new Map();
   for (const { text, row } of told) {

@@ -2,14 +2,14 @@
 
 import { call } from "./api.js";
 
-/** The kinds of alerts: where they are, and the price of a match of those on listings. */
+/** The kinds of alerts: their paths, and how to read the price of a match of those on listings. */
 export const KINDS = {
   properties: { base: "/v2/protected/properties/search/alerts", price: (home) => home.price?.latest?.value },
   adverts: { base: "/v2/protected/adverts/search/alerts", price: (advert) => advert.currentPrice?.value },
   dvf: { base: "/v2/protected/opendata/dvf/search/alerts" },
   dpe: { base: "/v2/protected/opendata/dpe/search/alerts" },
 };
-/** Alerts of a kind that are listed at once: as many as the API returns. */
+/** Alerts of one kind on a page: the maximum of the API. */
 const PAGE = 100;
 const NOT_FOUND = 404;
 

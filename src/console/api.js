@@ -1,17 +1,17 @@
-/** The service as the console asks it: the public API under the session's cookie, and the last call for "as curl". */
+/** Calls the public API with the session's cookie, and remembers the last call for "as curl". */
 
 import { word } from "./language.js";
 import { reasonOf } from "./refusals.js";
 
 let session = null;
 const listeners = new Set();
-/** The newest call of the screen: method, path and body. */
+/** The last call of the screen: method, path and body. */
 export let lastCall = null;
 
-/** Wait before a call that was refused as too frequent is made again, seconds, if the answer does not say it. */
+/** Seconds before a rate-limited call is retried, if the response does not say it. */
 const RETRY_S = 1;
 
-/** A refusal of the service: in words of the console where it has them, else in those of the service. */
+/** An error response of the service, in the console's own words if it has any, otherwise with the service's message. */
 class Refusal extends Error {
   constructor(answer, { message, code }) {
     const { name, values } = reasonOf(answer.status, code, message);
@@ -22,13 +22,13 @@ class Refusal extends Error {
   }
 }
 
-/** What the session may do; null before one has begun. */
+/** Returns the current session; null if there is none. */
 export const who = () => session;
 
-/** Whether the session's key has a scope. */
+/** Returns whether the session's key has a scope. */
 export const may = (scope) => session !== null && session.scopes.includes(scope);
 
-/** Calls a function whenever the session begins or ends; returns what stops that. */
+/** Calls a function whenever a session begins or ends. Returns a function that unsubscribes. */
 export function onSession(listener) {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -44,12 +44,12 @@ async function refusalOf(answer) {
   try {
     error = (await answer.json()).error ?? error;
   } catch {
-    // Not the service's own error: the status must do.
+    // The body is not an error of the service, so only the status is shown.
   }
   return new Refusal(answer, error);
 }
 
-/** The answer to a request; a failure of the network in words. */
+/** Fetches a path; a network failure becomes an error with a readable message. */
 async function answerTo(path, options) {
   try {
     return await fetch(path, options);
@@ -71,26 +71,26 @@ async function request(method, path, body, options = {}) {
   return answer;
 }
 
-/** Asks the public API and returns its JSON answer; null where it has no body. */
+/** Calls the public API and returns the JSON of the response; null if it has no body. */
 export async function call(method, path, body, options = {}) {
   if (!options.isQuiet) lastCall = { method, path, body };
   const answer = await request(method, path, body, options);
   return answer.status === 204 ? null : answer.json();
 }
 
-/** Asks the public API and returns the answer itself, for downloads. */
+/** Calls the public API and returns the response itself, for downloads. */
 export function callRaw(method, path, body, options = {}) {
   if (!options.isQuiet) lastCall = { method, path, body };
   return request(method, path, body, options);
 }
 
-/** Stores a file and returns the JSON answer. */
+/** Uploads a file and returns the JSON of the response. */
 export async function upload(path, file) {
   lastCall = { method: "PUT", path, file: file.name };
   return (await request("PUT", path, file)).json();
 }
 
-/** The last call as a line for a shell; the key stays a variable. */
+/** Returns a call as a shell command; the key stays a variable. */
 export function asCurl({ method, path, body, file }) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const parts = ["curl -s", method === "GET" ? "" : `-X ${method}`, quoted(location.origin + path), '-H "x-api-key: $KEY"'];
@@ -99,19 +99,19 @@ export function asCurl({ method, path, body, file }) {
   return parts.filter(Boolean).join(" ");
 }
 
-/** Begins a session with a key, or with the code of a link. */
+/** Begins a session with a key, or with the code from a link. */
 export async function begin(given) {
   const answer = await request("POST", "/console-session", given);
   setSession((await answer.json()).data);
 }
 
-/** Takes up the session of the cookie, if there is one. */
+/** Resumes the session of the cookie, if there is one. */
 export async function resume() {
   try {
     const answer = await request("GET", "/console-session");
     setSession((await answer.json()).data);
   } catch (error) {
-    // The key of the session was revoked: it takes another to get in.
+    // The key of the session was revoked, so another one is needed.
     if (!(error instanceof Refusal)) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** The console: which screen an address shows, and the shell around every screen. */
+/** The console: shows the screen that the page's URL names, in the shell around every screen. */
 
 import { begin, may, onSession, resume, who } from "./api.js";
 import { language, onLanguage, word } from "./language.js";
@@ -7,8 +7,8 @@ import { Rail, screenName } from "./rail.js";
 import { Toasts, toast } from "./toasts.js";
 import { Entry } from "./screens/entry.js";
 
-/** Every screen with the scope that its calls need; keys without it are not offered the screen. A screen is loaded when it is
-    first shown, so that no other waits for the map. */
+/** Every screen with the scope that its calls need; keys without the scope do not see the screen. A screen is loaded when it
+    is first shown, so that no other screen waits for the map. */
 const SCREENS = {
   map: { load: () => import("./screens/market.js"), name: "Market", scope: "search" },
   home: { load: () => import("./screens/home.js"), name: "Home", scope: "ai" },
@@ -19,28 +19,28 @@ const SCREENS = {
   pairs: { load: () => import("./screens/pairs.js"), name: "Pairs", scope: "admin" },
   welcome: { load: () => import("./screens/welcome.js"), name: "Welcome" },
 };
-/** The screen that every key has, but no list of screens. */
+/** The screen that every key has and no menu lists. */
 const WELCOME = "welcome";
 
-/** Names of the screens of the session's key. */
+/** The names of the screens that the session's key may use. */
 const offered = () => Object.keys(SCREENS).filter((name) => name !== WELCOME && (!SCREENS[name].scope || may(SCREENS[name].scope)));
 
-/** Screen and parameters of the address: `#/map?dataset=dvf&…`. A screen that is not offered gives way to the first one. */
+/** Screen and parameters in the URL: `#/map?dataset=dvf&…`. If the key may not use the screen, the first one is shown instead. */
 function readAddress() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const names = offered();
   return path === WELCOME || names.includes(path) ? { screen: path, parameters: Object.fromEntries(new URLSearchParams(query)) } : { screen: names[0], parameters: {} };
 }
 
-/** Says so if the address names a screen that the key may not use: another one is shown. */
+/** Shows a message if the URL names a screen that the key may not use, because another one is shown. */
 function sayIfRefused() {
   const [path] = location.hash.replace(/^#\/?/, "").split("?");
   if (!who() || path === WELCOME || !Object.hasOwn(SCREENS, path) || offered().includes(path)) return;
   toast(word("screenRefused", { screen: screenName(path), scope: SCREENS[path].scope }), true);
 }
 
-/** Changes parameters of the address; an empty one is left out. The same address is not written again: that would end a step in the
-    browser's history that has begun. */
+/** Changes parameters of the URL; empty ones are removed. An unchanged URL is not written again, because that would cancel a pending
+    step in the browser's history. */
 function writeAddress(screen, parameters, isNew) {
   const kept = Object.entries(parameters).filter(([, value]) => value !== "" && value !== undefined && value !== null);
   const address = `#/${screen}${kept.length ? `?${new URLSearchParams(kept)}` : ""}`;
@@ -58,7 +58,7 @@ function Console() {
   const [, redraw] = useState(0);
   const [address, setAddress] = useState(readAddress);
   const [isPaletteOpen, setPaletteOpen] = useState(false);
-  // It is loaded after the first screen is drawn, and asked for again when it is opened, if that failed.
+  // The palette is loaded after the first screen is drawn. If that fails, it is loaded again when it is opened.
   const palette = useLoaded(() => import("./palette.js").catch((error) => {
     if (!isPaletteOpen) return;
     toast(error.message, true);
@@ -85,7 +85,7 @@ function Console() {
   if (!who()) return html`<${Entry} /><${Toasts} />`;
   const { screen, parameters } = address;
   const set = (changed, isNew = false) => {
-    // A screen that is being left must not call the reader back.
+    // A screen that is being left must not navigate back.
     if (readAddress().screen !== screen) return;
     const next = { ...readAddress().parameters, ...changed };
     writeAddress(screen, next, isNew);
@@ -100,10 +100,10 @@ function Console() {
     <${Toasts} /></div>`;
 }
 
-// The first screen is loaded while the session begins. If that fails, the screen says so when it is shown.
+// The first screen is loaded while the session begins. If that fails, the error appears when the screen is shown.
 const first = /^#\/(\w+)/.exec(location.hash)?.[1];
 SCREENS[Object.hasOwn(SCREENS, first) ? first : "map"].load().catch(() => {});
-// A link may carry a code, which is worth a session once; it leaves the address at once.
+// A link may carry a code that begins one session. It is removed from the URL immediately.
 const code = /^#code=(\w+)$/.exec(location.hash)?.[1];
 if (code) history.replaceState(null, "", location.pathname);
 const begun = code ? begin({ code }).catch(() => resume().then(() => who() || toast(word("codeUsed"), true))) : resume();

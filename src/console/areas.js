@@ -1,5 +1,5 @@
-/** Where a search applies: an area that is drawn, stored under a name or within reach of a point, and a layer. Both are in the
-    address of the page. */
+/** Where a search applies: in an area (drawn, stored under a name, or within reach of a point) and in relation to a layer. Both
+    are in the page's URL. */
 
 import { call } from "./api.js";
 import { AREA, geometryOf, ringOf } from "./drawing.js";
@@ -9,22 +9,22 @@ import { Field, Icon, Popover, Typed, Waiting, html, useLoaded } from "./parts.j
 import { attempt } from "./toasts.js";
 import { MINUTES_MAX, MODES, isochroneOf, reachOf, reachPath, reachText } from "./traveltime.js";
 
-/** The parameter of the address that holds the layer: `NAME`, `NAME,outside` or `NAME,METRES`. */
+/** The URL parameter of the layer: `NAME`, `NAME,outside` or `NAME,METRES`. */
 export const LAYER = "layer";
-/** Parameters of an address without area and layer. */
+/** URL parameters that remove area and layer. */
 export const ANYWHERE = { [AREA]: "", [LAYER]: "" };
-/** Begins the parameter of an area that is stored under a name. */
+/** Prefix of the parameter of an area that is stored under a name. */
 const STORED = "@";
-/** The time of travel that is proposed first, minutes. */
+/** Default travel time, minutes. */
 const MINUTES = 15;
-/** The distance from a layer that is proposed first, and the largest that the contract allows, metres. */
+/** Default distance from a layer, and the maximum of the contract, metres. */
 const METRES = 500;
 const METRES_MAX = 100_000;
 
 const pathOf = (name) => `/v2/protected/areas/${encodeURIComponent(name)}`;
 const storedName = (area) => (area?.startsWith(STORED) ? area.slice(STORED.length) : null);
 
-/** The layer of a parameter, as the contract takes it; null without one. */
+/** Returns the layer of a parameter as the API expects it; null without one. */
 export function layerOf(text) {
   if (!text) return null;
   const [name, relation] = text.split(",");
@@ -32,7 +32,7 @@ export function layerOf(text) {
   return relation === "outside" ? { name, relation } : { name, relation: "within", meters: Number(relation) };
 }
 
-/** Area and layer of an address, as the contract takes them; null without either. */
+/** Returns area and layer of the URL as the API expects them; null without either. */
 export function placeOf(parameters) {
   const ring = ringOf(parameters[AREA]);
   const reach = reachOf(parameters[AREA]);
@@ -41,19 +41,19 @@ export function placeOf(parameters) {
   return area || layer ? { ...(area && { area }), ...(layer && { layer }) } : null;
 }
 
-/** The same for tiles, which take no area within reach. */
+/** The same for tiles, which do not support areas within reach. */
 export const placeOfTiles = (parameters) => placeOf(reachOf(parameters[AREA]) ? { ...parameters, [AREA]: "" } : parameters);
 
-/** The area and layer of an address alone, to take them to another screen. */
+/** Returns only the parameters of area and layer, to pass them to another screen. */
 export const onlyPlace = (parameters) => Object.fromEntries([AREA, LAYER].filter((name) => parameters[name]).map((name) => [name, parameters[name]]));
 
-/** A layer of a filter in a few words. */
+/** Describes the layer of a filter in a few words. */
 export function layerText({ name, relation, meters }) {
   if (relation === "within") return word("layerWithin", { name, metres: number(meters) });
   return relation === "outside" ? word("layerOutside", { name }) : name;
 }
 
-/** Area and layer of an address in a few words; empty without either. */
+/** Describes area and layer of the URL in a few words; empty without either. */
 export function placeText(parameters) {
   const { area, layer } = placeOf(parameters) ?? {};
   const reach = reachOf(parameters[AREA]);
@@ -61,7 +61,7 @@ export function placeText(parameters) {
   return [typeof area === "string" ? area : said, layer && layerText(layer)].filter(Boolean).join(" · ");
 }
 
-/** The outline of the area of an address, as GeoJSON; null without one, and until one that is not drawn is loaded. */
+/** Returns the outline of the URL's area as GeoJSON; null without an area, and while a stored one is loading. */
 export function useOutline(area) {
   const [name, reach] = [storedName(area), reachOf(area)];
   const path = name ? pathOf(name) : reach && reachPath(reach);
@@ -72,8 +72,8 @@ export function useOutline(area) {
 }
 
 /**
- * The button that chooses area and layer, and what is drawn on the map. `onDraw` begins to draw an area; `onPoint` receives mode
- * and minutes, and lets a point be clicked. `middle` is that of the map, if it is known.
+ * The button that opens the choice of area and layer. `onDraw` starts drawing an area. `onPoint` receives mode and minutes, and lets
+ * the user click a point. `middle` is the centre of the map, if it is known.
  */
 export function PlaceButton({ parameters, set, onDraw, onPoint, middle }) {
   const text = placeText(parameters);
@@ -82,7 +82,7 @@ export function PlaceButton({ parameters, set, onDraw, onPoint, middle }) {
     ${(close) => html`<${Choices} parameters=${parameters} set=${set} close=${close} middle=${middle} onDraw=${() => { close(); onDraw(); }} onPoint=${(travel) => { close(); onPoint(travel); }} />`}<//>`;
 }
 
-/** The form for what is within reach of a point: one that is clicked, or the middle of the map. */
+/** The form for an area within reach of a point: a clicked one, or the centre of the map. */
 function Reach({ given, middle, onReach, onPoint }) {
   const submit = (event) => {
     event.preventDefault();
@@ -131,7 +131,7 @@ function Choices({ parameters, set, close, middle, onDraw, onPoint }) {
       <${LayerSwitches} layers=${layers.value.data} parameters=${parameters} set=${set} />`}</div>`;
 }
 
-/** The layer and its relation to what is searched. A layer without polygons has no inside. */
+/** The choice of a layer and of its relation to the results. A layer without polygons has no inside. */
 function LayerChoice({ layers, chosen, set }) {
   if (layers.length === 0) return html`<p class="quiet"><small>${word("layersNone")} <code>toise import layer</code></small></p>`;
   const hasInside = (layer) => layer?.geometryTypes.some((type) => type.endsWith("Polygon"));

@@ -1,26 +1,26 @@
-/** The change of prices: between two years on the map (which years, their tiles, and the change of each place; map.js shows it,
-    years.js asks), between two quarters of a market, and of indexes over time. */
+/** Price changes: between two years on the map (the years, their tiles, and the change of each place; years.js chooses and map.js
+    shows them), between two quarters of a market, and of indexes over time. */
 
-/** Sales of a place in each of the two years, below which its change is not shown: a median of fewer says little. */
+/** Minimum sales of a place in each of the two years for its change to be shown; a median of fewer is not reliable. */
 export const SALES_MIN = 10;
 
-/** The years to compare, `[earlier, later]`: those of the address, else the last whole year and the one before. */
+/** Returns the years to compare, `[earlier, later]`: those in the URL, otherwise the last whole year and the one before. */
 export function comparedYears(parameters, { years, whole }) {
   const usual = [Math.max(whole - 1, years[0]), whole];
   return ["before", "after"].map((name, nth) => years.find((year) => year === Number(parameters[name])) ?? usual[nth]);
 }
 
-/** How a place changed: the change of its median price in percent and the former price; null with too few sales in a year. */
+/** Returns the change of a place's median price in percent, and the former price; null with too few sales in a year. */
 export function changeOf(before, after) {
   if (!before?.price_per_m2 || !after?.price_per_m2 || before.count < SALES_MIN || after.count < SALES_MIN) return null;
   return { change: (after.price_per_m2 / before.price_per_m2 - 1) * 100, before: before.price_per_m2 };
 }
 
-/** Quarters of a market with a price per m², in order. */
+/** Returns the quarters of a market that have a price per m², in order. */
 export const pricedQuarters = (rows) => rows.filter((row) => row.price_per_m2_median).map((row) => row.period).sort();
 
-/** The quarters to compare, `[earlier, later]`: those that were `chosen`, else the last one with the same quarter a year before, or the
-    first one. */
+/** Returns the quarters to compare, `[earlier, later]`: the `chosen` ones, otherwise the last quarter and the same one a year before, or
+    the first one. */
 export function comparedQuarters(quarters, chosen) {
   const last = quarters.at(-1);
   const yearBefore = `${Number(last.slice(0, 4)) - 1}${last.slice(4)}`;
@@ -33,8 +33,8 @@ export function comparedQuarters(quarters, chosen) {
 const COMPARED = ["price_per_m2_median", "index", "sales", "asking_price_per_m2", "rent_per_m2"];
 
 /**
- * How the figures of a market changed between two of its quarters: `{figure, before, after, change}` with the change in percent, for
- * those that both quarters have. `rows` are of one class of homes. The change of a median of too few sales is null.
+ * Returns how the figures of a market changed between two quarters: `{figure, before, after, change}` with the change in percent, for
+ * figures that both quarters have. `rows` are of one class of homes. The change of a median of too few sales is null.
  */
 export function changesOf(rows, [earlier, later]) {
   const [one, other] = [earlier, later].map((quarter) => rows.find((row) => row.period === quarter) ?? {});
@@ -44,7 +44,7 @@ export function changesOf(rows, [earlier, later]) {
   }));
 }
 
-/** The tiles of two years as sources of a map: the places of the later one, and of the earlier one, which are read and not seen. */
+/** The tiles of two years as map sources: the later year is drawn, the earlier one is only read. */
 export function addCompared(made, { later, earlier, maxzoom, paint, below }) {
   const source = (tiles) => ({ type: "vector", tiles, maxzoom, promoteId: { areas: "code" } });
   const layer = (id, of) => ({ id, type: "fill", source: id, "source-layer": "areas", paint: of });
@@ -54,7 +54,7 @@ export function addCompared(made, { later, earlier, maxzoom, paint, below }) {
   made.addLayer({ ...layer("data", paint), id: "areas" }, below);
 }
 
-/** Gives each place that both sources have read its change, as the state of its shape. */
+/** Sets the change of each place that both sources have loaded, as its feature state. */
 export function compare(made) {
   const read = (source) => new Map(made.querySourceFeatures(source, { sourceLayer: "areas" }).map(({ properties }) => [properties.code, properties]));
   const before = read("earlier");
@@ -65,8 +65,8 @@ export function compare(made) {
 }
 
 /**
- * Indexes with 100 at the first period in which all have a value, so that they can be compared. `base` is the place of that period;
- * without one, the lines stay as they are.
+ * Rescales indexes to 100 at the first period in which all have a value, so that they can be compared. `base` is the position of that
+ * period; without one, the lines stay unchanged.
  */
 export function rebased(lines) {
   const base = lines.length === 0 ? -1 : lines[0].values.findIndex((_, nth) => lines.every(({ values }) => values[nth]));

@@ -10,7 +10,7 @@ import { toast } from "./toasts.js";
 export const CSV_ROWS_MAX = 10_000;
 const TRIES = 5;
 
-/** Makes a call again that was refused as too frequent, after the time that the service names. */
+/** Retries a rate-limited call after the time that the service states. */
 export async function patiently(act, signal) {
   for (let tried = 1; ; tried += 1) {
     try {
@@ -28,7 +28,7 @@ function saveRows(rows, total, name) {
   toast(total > rows.length ? word("csvFirst", { name, count: number(rows.length), total: number(total) }) : word("isDownloaded", { name }));
 }
 
-/** `pages` is an asynchronous generator of `{rows, total}`; `name` that of the file, without its ending. */
+/** `pages` is an asynchronous generator of `{rows, total}`; `name` is the name of the file without its ending. */
 export function CsvButton({ name, pages }) {
   const [progress, setProgress] = useState(null);
   const asked = useRef(null);

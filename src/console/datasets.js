@@ -1,4 +1,4 @@
-/** The datasets of the map: how each is asked for, and how one of its records reads on a card. */
+/** The datasets of the map: how to search each, and how to show one of its records on a card. */
 
 import { addressOf } from "./addresses.js";
 import { call } from "./api.js";
@@ -9,22 +9,22 @@ import { counted, day, euros, perM2, squareMetres } from "./language.js";
 /** Records on a page of the list. */
 const PAGE = 25;
 
-/** A search of sales or diagnostics. */
+/** Searches sales or diagnostics. */
 const openData = (name, sortBy) => async (filters, near, cursor, signal, size = PAGE) => {
   const body = { filters: { ...filters, ...near }, sortBy, size, ...(cursor && { cursor }) };
   const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
   return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
 };
-/** One sale or diagnostic by its identifier; undefined without it. */
+/** Returns a sale or diagnostic by its identifier; undefined if there is none. */
 const openRecord = (name, field) => (id, signal) =>
   call("POST", `/v2/protected/opendata/${name}/search`, { filters: { [field]: id }, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]);
-/** The first and the last date of a dataset. */
+/** Returns the first and the last date of a dataset. */
 const span = (name, field) => (signal) => Promise.all(["asc", "desc"].map((sortOrder) =>
   call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, sortOrder, size: 1 }, { signal, isQuiet: true }).then(({ data }) => data[0]?.[field])));
-/** Records of a page of a file, as many as the service gives at once. */
+/** Records on a page of a download: the maximum of the service. */
 const CSV_PAGE = 100;
 
-/** All records of a search as rows of a file, page by page. */
+/** Yields all records of a search as rows of a file, page by page. */
 export async function* pagesOf({ search, row = (record) => record }, filters, near, signal) {
   let cursor = null;
   do {
@@ -34,7 +34,7 @@ export async function* pagesOf({ search, row = (record) => record }, filters, ne
   } while (cursor);
 }
 
-/** What is in an area or has a relation to a layer. */
+/** Returns the filter for an area or a relation to a layer. */
 const inPlace = (place) => place;
 const around = ({ lat, lon }, metres) => ({ location: { lat, lon, distance: `${metres}m` } });
 const joined = (...parts) => parts.filter(Boolean).join(" · ");
@@ -42,15 +42,15 @@ const roomsOf = (count) => (count ? counted("someRooms", count) : "");
 const KINDS = { Maison: "house", Appartement: "flat", Terrain: "land", Tertiaire: "shop", CLASS_HOUSE: "house", CLASS_FLAT: "flat" };
 const kindIcon = (type) => KINDS[type] ?? "box";
 
-/** Filters of homes for sale that are still on line, unless the address says otherwise. */
+/** Filters for homes for sale that are still online, unless the URL says otherwise. */
 export const FOR_SALE = { offer: [{ type: "OFFER_BUY" }], meta: { isTotallyOffline: false } };
 
 /**
- * What each dataset asks and how its records read. The filters are those of the contract's document: `path` and `inner` say
- * where it has them, `usual` which come first, `base` what holds unless it is asked otherwise. `card` is what a list shows:
- * identifier, title, line below it, price or none, figure next to the price, date, icon or energy class. `dated` is the field of
- * the date, if one is shown by year, and `dates` its first and last value. `priced` selects what has a price of one year.
- * `search` gives a page, `find` the record with an identifier, and `row` what a file has of a record.
+ * How to search each dataset and show its records. The filters come from the OpenAPI document: `path` and `inner` say where they
+ * are there, `usual` which come first, `base` which apply by default. `card` is what a list shows: identifier, title, line
+ * below it, price if any, figure next to the price, date, icon or energy class. `dated` is the date field, if the map shows
+ * single years, and `dates` returns its first and last value. `priced` selects records with a price in one year. `search`
+ * returns a page, `find` the record with an identifier, and `row` the row of a record in a file.
  */
 export const DATASETS = {
   dvf: {

@@ -1,18 +1,18 @@
-/** An area on the map: drawn by clicks, shown as an outline, kept in the address of the page. */
+/** An area on the map: drawn by clicks, shown as an outline, stored in the page's URL. */
 
 import { useEffect } from "./parts.js";
 
-/** The parameter of the address that holds the area. */
+/** The URL parameter of the area. */
 export const AREA = "area";
 const SOURCE = "drawn";
 const VERTICES_MIN = 3;
-/** A click this close to the first vertex closes the area, pixels; a finger hits less exactly. */
+/** A click within this many pixels of the first vertex closes the area; touch is less precise. */
 const CLOSE_PX = matchMedia("(pointer: coarse)").matches ? 24 : 12;
 const COLOUR = "#d1432f";
 /** Digits of a degree that are kept: about a metre. */
 const DIGITS = 5;
 
-/** The vertices in a parameter, `lon,lat;lon,lat…`; null without an area. */
+/** Returns the vertices in a parameter, `lon,lat;lon,lat…`; null without an area. */
 export function ringOf(text) {
   const ring = (text ?? "").split(";").map((at) => at.split(",").map(Number));
   return ring.length >= VERTICES_MIN && ring.every((at) => at.length === 2 && at.every(Number.isFinite)) ? ring : null;
@@ -20,10 +20,10 @@ export function ringOf(text) {
 
 const textOf = (ring) => ring.map((at) => at.map((degrees) => Number(degrees.toFixed(DIGITS))).join(",")).join(";");
 
-/** The area as the contract takes it. */
+/** Returns the area as the API expects it. */
 export const geometryOf = (ring) => ({ type: "Polygon", coordinates: [[...ring, ring[0]]] });
 
-/** Shows geometries in place of those before. */
+/** Shows geometries instead of the previous ones. */
 function show(made, geometries) {
   const data = { type: "FeatureCollection", features: geometries.map((geometry) => ({ type: "Feature", properties: {}, geometry })) };
   if (made.getSource(SOURCE)) return void made.getSource(SOURCE).setData(data);
@@ -33,15 +33,15 @@ function show(made, geometries) {
   made.addLayer({ id: `${SOURCE}-points`, type: "circle", source: SOURCE, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": COLOUR } });
 }
 
-/** Shows an area that is being drawn: a line with its vertices. */
+/** Shows an unfinished area: a line with its vertices. */
 const showOpen = (made, ring) => show(made, [{ type: "LineString", coordinates: ring }, ...ring.map((at) => ({ type: "Point", coordinates: at }))]);
 
-/** The positions of an outline. */
+/** Returns the positions of an outline. */
 export const positionsOf = (rings) => (typeof rings[0] === "number" ? [rings] : rings.flatMap(positionsOf));
 
 /**
- * Takes vertices by clicks until the first one is clicked again, or Enter or Escape is pressed. `onEndable` receives what ends
- * the area as it stands, as soon as it has enough vertices. Returns how to stop.
+ * Adds a vertex for each click until the first one is clicked again, or Enter or Escape is pressed. Once there are enough vertices,
+ * `onEndable` receives a function that finishes the area. Returns a function that stops drawing.
  */
 function draw(made, onDrawn, onEndable) {
   const ring = [];
@@ -72,7 +72,7 @@ function draw(made, onDrawn, onEndable) {
   };
 }
 
-/** Shows an outline (GeoJSON or null) on a map that `whenMade` gives, or lets one be drawn. */
+/** Shows an outline (GeoJSON or null) on the map that `whenMade` passes, or lets the user draw one. */
 export function useArea(whenMade, outline, isDrawing, onDrawn, onEndable) {
   useEffect(() => whenMade((made) => {
     show(made, outline && !isDrawing ? [outline] : []);

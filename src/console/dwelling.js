@@ -1,44 +1,44 @@
-/** What is known of one home: where it is, as surely as the geocoder says, and what its value is asked with. Neither draws
-    nor calls, so that tests run it alone. */
+/** Data about one home: its position with the geocoder's confidence, and the bodies of requests about it. This module neither
+    draws nor calls the service, so tests can run it alone. */
 
-/** Parameters of an address that names no place. */
+/** URL parameters that remove the place. */
 export const NOWHERE = { lat: "", lon: "", label: "", city: "" };
-/** Kinds of results that are an address, and not the centre of a town. */
+/** Kinds of geocoding results that are an address, not the centre of a town. */
 const ADDRESSES = ["housenumber", "street", "locality"];
 
-/** Parameters of the address for a result of the geocoder. */
+/** Returns the URL parameters for a result of the geocoder. */
 export function placeOf({ geometry, properties }) {
   const [lon, lat] = geometry.coordinates;
   return { lat, lon, label: properties.label, city: properties.citycode };
 }
 
-/** Metres of a degree of latitude. */
+/** Length of a degree of latitude, metres. */
 const DEGREE_M = 111_195;
 
-/** Metres between two positions `{lat, lon}` that are at most some kilometres apart. */
+/** Returns the distance in metres between two positions `{lat, lon}` that are at most a few kilometres apart. */
 export const metresBetween = (one, other) =>
   DEGREE_M * Math.hypot(other.lat - one.lat, (other.lon - one.lon) * Math.cos((one.lat * Math.PI) / 180));
 
 /**
- * Whether a result is what the text asks for: an address of which the geocoder is sure, with its number if one is asked.
- * The middle of a street or town is not where a home is.
+ * Returns whether a result is the address in the text: the geocoder must be confident, and the house number must match if there is
+ * one. The middle of a street or town is not the position of a home.
  */
 export function isSure({ properties }, text) {
   const wanted = /^\s*\d/.test(text) ? ADDRESSES.slice(0, 1) : ADDRESSES;
   return properties.confidence === "HIGH" && wanted.includes(properties.type);
 }
 
-/** What a home of each class may have: the name of the contract's field, without `has`. What nobody said is neither yes nor no. */
+/** Features that a home of each class may have: the name of the contract's field without `has`. An unstated feature is neither yes nor no. */
 export const FEATURES = {
   CLASS_FLAT: ["Balcony", "Terrace", "Lift", "Parking", "Garage", "Cellar"],
   CLASS_HOUSE: ["Balcony", "Terrace", "Parking", "Garage", "Cellar", "Pool"],
 };
-/** The class of the home that an address describes. */
+/** Returns the class of the home that the URL describes. */
 export const typeOf = ({ type }) => (Object.hasOwn(FEATURES, type ?? "") ? type : USUAL.type);
-/** Classes of an energy diagnostic. */
+/** Energy classes of diagnostics. */
 export const ENERGY_CLASSES = ["A", "B", "C", "D", "E", "F", "G"];
 
-/** The body of an estimate of a place with the parameters of the address. What nobody said stays out of it. */
+/** Returns the body of an estimate for a place and the URL parameters. Unstated values are left out. */
 export function estimateOf(at, parameters) {
   const given = (name, usual) => Number(parameters[name] || usual);
   const rooms = given("rooms", USUAL.rooms);
@@ -58,12 +58,12 @@ export function estimateOf(at, parameters) {
   };
 }
 
-/** The body of a rent of the home of an estimate, with the gross yield at a price. */
+/** Returns the body that requests the rent of the home of an estimate, with the gross yield at a price. */
 export function rentOf({ offer, ...home }, price) {
   return { ...home, price };
 }
 
-/** The query of a report of the home of an estimate. */
+/** Returns the query string that requests the report of the home of an estimate. */
 export function reportOf({ location, type, habitation, land }, language) {
   const [longitude, latitude] = location.locationCoordinate.location;
   const snakeCase = (name) => name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
@@ -76,14 +76,14 @@ export function reportOf({ location, type, habitation, land }, language) {
   return new URLSearchParams(known).toString();
 }
 
-/** What the form shows before anything is said: the estimate needs these. */
+/** Default values of the form; the estimate requires them. */
 export const USUAL = { type: "CLASS_FLAT", surface: 60, rooms: 3 };
-/** Parameters of the address that describe the home, and not where it is. */
+/** URL parameters that describe the home, not its position. */
 export const DESCRIBED = ["type", "surface", "rooms", "bedrooms", "floor", "energy", "land", "has"];
-/** Bedrooms of a home with so many rooms: all but the living room. */
+/** Returns the usual number of bedrooms for a number of rooms: all but the living room. */
 export const bedroomsOf = (rooms) => Math.max(0, rooms - 1);
 
-/** What was chosen and leaves a value as it is, because its model has learned no effect of it: `energyClass`, `floor`. */
+/** Returns the chosen inputs that do not affect the value, because the model learned no effect of them: `energyClass`, `floor`. */
 export const unfelt = (parameters, contributions) => [
   ...(parameters.energy && !contributions.epcEnergy ? ["energyClass"] : []),
   ...(parameters.floor && typeOf(parameters) !== "CLASS_HOUSE" && !contributions.hasLift ? ["floor"] : []),

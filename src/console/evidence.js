@@ -1,4 +1,4 @@
-/** What a comparison of two adverts says, in the reader's words. The service writes what it found in English. */
+/** Shows the evidence of a comparison of two adverts in the user's language. The service writes it in English. */
 
 import { language } from "./language.js";
 
@@ -100,8 +100,8 @@ const FOUND = {
   "house and flat, one long text and surface": "maison et appartement, même texte long et même surface",
 };
 
-/** The name of a compared field or of a contradiction. */
+/** Returns the name of a compared field or of a contradiction. */
 export const fieldName = (field) => FIELDS[language][field] ?? field;
 
-/** What was found of a field. */
+/** Returns what the comparison of a field found. */
 export const foundWords = (found) => (language === "fr" && FOUND[found]) || found;

@@ -1,11 +1,11 @@
-/** How the features of layers stand on the map: polygons, lines and points of one colour. */
+/** How the map draws the features of layers: polygons, lines and points of one colour. */
 
 const sourceOf = (name) => `layer-${name}`;
 const KINDS = ["fill", "line", "points"];
 const POLYGONS = ["in", ["geometry-type"], ["literal", ["Polygon", "MultiPolygon"]]];
 const POINTS = ["in", ["geometry-type"], ["literal", ["Point", "MultiPoint"]]];
 
-/** The layers of the map that draw the features of a layer. */
+/** Returns the map layers that draw the features of a layer. */
 export const featureLayers = (name) => KINDS.map((kind) => `${sourceOf(name)}-${kind}`);
 
 function add(made, { name, colour, data }, below) {
@@ -17,7 +17,7 @@ function add(made, { name, colour, data }, below) {
   made.addLayer({ id: points, type: "circle", source, filter: POINTS, paint: { "circle-color": colour, "circle-radius": 4, "circle-stroke-color": "#ffffff", "circle-stroke-width": 1 } }, below);
 }
 
-/** Shows layers, `{name, colour, data}`, in place of those with the names `before`, below a layer of the map. */
+/** Shows layers, `{name, colour, data}`, instead of those with the names `before`, below a layer of the map. */
 export function showLayers(made, before, layers, below) {
   for (const name of before.filter((one) => !layers.some((layer) => layer.name === one))) {
     for (const id of featureLayers(name)) made.removeLayer(id);

@@ -1,5 +1,5 @@
-/** The filters that the console offers, by the contract's name, in English and French. A search takes more: one that its
-    address names is shown under the contract's name. A test compares the names with the contract. */
+/** The filters that the console offers, by their name in the contract, in English and French. The API has more filters: one that is
+    in the URL is shown under its name in the contract. A test compares the names with the contract. */
 
 export const FIELD_NAMES = {
   "type": ["Type", "Type"],
@@ -80,7 +80,7 @@ export const FIELD_NAMES = {
   "code_postal_ban": ["Postal code", "Code postal"],
 };
 
-/** Fields of a recorded sale, and filters of an alert on adverts, that the searches of the console do not have. */
+/** Fields of recorded sales and filters of alerts on adverts that the console's searches do not have. */
 export const RECORD_NAMES = {
   id: ["Identifier", "Identifiant"],
   address: ["Address", "Adresse"],
@@ -97,7 +97,7 @@ export const RECORD_NAMES = {
   is_sold_together: ["Sold with others", "Vendu avec d’autres"],
 };
 
-/** What all values of an enumeration begin with: `ENERGY_CLASSIFICATION_`. */
+/** Common prefixes of the values of an enumeration, such as `ENERGY_CLASSIFICATION_`. */
 export function commonStart(values) {
   const parts = values.map((value) => value.split("_"));
   const same = parts[0].findIndex((part, nth) => nth === parts[0].length - 1 || parts.some((other) => other[nth] !== part));

@@ -1,6 +1,6 @@
-/** Files that the browser saves. */
+/** Saves files through the browser. */
 
-/** Saves bytes under a name. */
+/** Saves bytes as a file with a name. */
 export function saveFile(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   link.click();

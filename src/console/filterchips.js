@@ -1,11 +1,11 @@
-/** Filters as chips: one says what it asks for, opens its control, and can be taken away. */
+/** Filters as chips. A chip shows its condition, opens its control, and can be removed. */
 
 import { FIELD_NAMES } from "./fieldnames.js";
 import { cleared, isSet, parameter, spoken, spokenValue, summaryOf, unitOf } from "./filters.js";
 import { labelled, word } from "./language.js";
 import { Icon, Popover, Typed, html, useEffect, useRef, useState } from "./parts.js";
 
-/** Chips of the usual fields and of those in use, and a button for the others that the console has a name for. `usual` are
+/** Chips for the usual fields and those in use, and a button for the other fields that the console has a name for. `usual` are
     names of fields. */
 export function FilterChips({ fields, usual, parameters, set }) {
   const [added, setAdded] = useState([]);
@@ -14,7 +14,7 @@ export function FilterChips({ fields, usual, parameters, set }) {
   const shown = fields.filter(isShown).sort((one, other) => order(one) - order(other));
   const others = fields.filter((field) => field.name in FIELD_NAMES && !isShown(field));
   const chips = useRef(null);
-  // The place of the chip that was removed last: what follows it takes the focus.
+  // The position of the chip that was removed last: the next chip receives the focus.
   const [removed, setRemoved] = useState(null);
   useEffect(() => {
     const buttons = chips.current.querySelectorAll(":scope > button");
@@ -33,7 +33,7 @@ export function FilterChips({ fields, usual, parameters, set }) {
   </div>`;
 }
 
-/** The fields that are not shown yet, narrowed by what is typed. */
+/** The fields that are not shown yet, filtered by the typed text. */
 function Others({ fields, onPick }) {
   const [text, setText] = useState("");
   const found = fields.map((field) => [spoken(field.name), field]).filter(([name]) => name.toLowerCase().includes(text.toLowerCase()))
@@ -61,7 +61,7 @@ function Control({ field, label, parameters, set }) {
     const names = (isDays ? ["firstDay", "lastDay"] : ["min", "max"]).map((one) => word(one));
     const input = (bound, nth) => html`<${Typed} type=${isDays ? "date" : "number"} step="any" name=${parameter(field, bound)} given=${parameters[parameter(field, bound)] ?? ""} onChange=${change}
       placeholder=${names[nth]} aria-label=${labelled(label, names[nth])} />`;
-    // A field for a day shows no placeholder.
+    // Date inputs show no placeholder.
     const shown = (bound, nth) => (isDays ? html`<div class="field"><span aria-hidden="true">${names[nth]}</span>${input(bound, nth)}</div>` : input(bound, nth));
     return html`<fieldset class="bounds" title=${field.about}><legend class="hidden">${label}</legend>${field.bounds.map(shown)}<span class="quiet">${unitOf(field)}</span></fieldset>`;
   }
@@ -75,7 +75,7 @@ function Control({ field, label, parameters, set }) {
     type=${field.kind === "number" ? "number" : "text"} step="any" pattern=${field.pattern} placeholder=${label} />`;
 }
 
-/** Several of a few values. */
+/** A choice of several among few values. */
 function Choice({ field, label, chosen, set }) {
   const toggle = (value) => {
     const next = chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value];

@@ -1,4 +1,4 @@
-/** Filters made from the OpenAPI document: one field for each thing that the contract can filter by. filterchips.js draws them. */
+/** Builds filters from the OpenAPI document: one field for each condition of the contract. filterchips.js draws them. */
 
 import { call } from "./api.js";
 import { layerText } from "./areas.js";
@@ -6,9 +6,9 @@ import { FIELD_NAMES, RECORD_NAMES, commonStart } from "./fieldnames.js";
 import { counted, language, number, day, valueWord, word } from "./language.js";
 import { useLoaded } from "./parts.js";
 
-/** How deep filters are nested at most. */
+/** Maximum depth of nested filters. */
 const DEPTH_MAX = 6;
-/** Begins the names of parameters of the address that are filters. */
+/** Prefix of the URL parameters that are filters. */
 const PREFIX = "f.";
 
 let asked = null;
@@ -24,7 +24,7 @@ const openapi = () => {
 const resolve = (document, schema) =>
   schema?.$ref ? { ...document.components.schemas[schema.$ref.split("/").pop()], ...schema, $ref: undefined } : schema;
 
-/** What a schema asks for: its kind and, of a choice, the values. `null` if it holds other things. */
+/** Returns the kind of a schema and, for a choice, its values; null if it contains other schemas. */
 function leafOf(document, schema) {
   const items = resolve(document, schema.items);
   if (schema.type === "array" && items?.enum) return { kind: "choice", values: items.enum };
@@ -40,7 +40,7 @@ function leafOf(document, schema) {
   return { kind: isDays ? "days" : "range", bounds };
 }
 
-/** Fields of a schema of filters: path, kind, description. Places are left out: the map has them. */
+/** Returns the fields of a schema of filters: path, kind, description. Places are left out, because the map has them. */
 function fieldsOf(document, schema, path = []) {
   const found = resolve(document, schema);
   if (!found || found.deprecated || path.length > DEPTH_MAX) return [];
@@ -52,7 +52,7 @@ function fieldsOf(document, schema, path = []) {
   return Object.entries(properties).flatMap(([name, inner]) => fieldsOf(document, inner, [...path, name]));
 }
 
-/** The fields of the filters of a search: `path` of the API, `inner` properties of its body. */
+/** Returns the filter fields of a search: `path` is the path of the API, `inner` the properties of its body that lead to the filters. */
 export function useFields(path, inner) {
   return useLoaded(async () => {
     const document = await openapi();
@@ -78,7 +78,7 @@ function valueOf(field, parameters) {
   return field.kind === "number" ? Number(text) : text;
 }
 
-/** Puts one value into another, object by object; entries of arrays belong together by their place. */
+/** Merges one value into another, object by object; entries of arrays are merged by position. */
 export function merged(into, from) {
   if (typeof into !== "object" || typeof from !== "object" || into === null || from === null) return from ?? into;
   const both = Array.isArray(from) ? [...into] : { ...into };
@@ -88,7 +88,7 @@ export function merged(into, from) {
   return both;
 }
 
-/** The filters that an address asks for, as the contract writes them; undefined without any. */
+/** Returns the filters of the URL as the API expects them; undefined if there are none. */
 export function filtersOf(fields, parameters) {
   const given = fields.filter((field) => isSet(field, parameters));
   const nested = ({ path, ...field }) => path.reduceRight(
@@ -96,15 +96,15 @@ export function filtersOf(fields, parameters) {
   return given.length ? given.map(nested).reduce(merged) : undefined;
 }
 
-/** Parameters of an address without its filters, for a change to other data. */
+/** Returns URL parameters that remove the filters, for a change of dataset. */
 export const withoutFilters = (parameters) =>
   Object.fromEntries(Object.keys(parameters).filter((name) => name.startsWith(PREFIX)).map((name) => [name, ""]));
 
-/** The filters of an address alone, to take them to another screen. */
+/** Returns only the parameters of filters, to pass them to another screen. */
 export const onlyFilters = (parameters) =>
   Object.fromEntries(Object.entries(parameters).filter(([name, value]) => name.startsWith(PREFIX) && value));
 
-/** A name of the contract for people: that of the console, else words apart, the first in capitals. */
+/** Returns a readable name for a name of the contract: the console's own, otherwise its words with a capital at the beginning. */
 export function spoken(name) {
   const known = FIELD_NAMES[name] ?? RECORD_NAMES[name];
   if (known) return known[language === "fr" ? 1 : 0];
@@ -114,21 +114,21 @@ export function spoken(name) {
 
 export const spokenValue = (value, values = [value]) => valueWord(value) ?? String(value).slice(commonStart(values).length).replaceAll("_", " ");
 
-/** Units of the fields whose name does not say it. */
+/** Units of the fields whose names do not contain one. */
 const EURO = "\u00a0€";
 const UNITS = [[/price.*(per|PerArea|_m2)/i, `${EURO}/m²`], [/price/i, EURO], [/surface/i, "\u00a0m²"]];
 
-/** The unit of a field's numbers; empty without one. */
+/** Returns the unit of a field's numbers; empty without one. */
 export const unitOf = (field) => (field.kind === "range" ? UNITS.find(([pattern]) => pattern.test(field.name))?.[1] ?? "" : "");
 
-/** Bounds as people write them, with their unit. English has the euro before each number. */
+/** Formats bounds with their unit. English puts the euro sign before each number. */
 function boundsText(from, to, unit) {
   const isBefore = language === "en" && unit.startsWith(EURO);
   const [before, after] = isBefore ? ["€", unit.slice(EURO.length)] : ["", unit];
   return from && to ? `${before}${from} – ${before}${to}${after}` : `${from ? "≥" : "≤"} ${before}${from || to}${after}`;
 }
 
-/** What a filter asks for, in a few words. */
+/** Describes the condition of a filter in a few words. */
 export function summaryOf(field, parameters) {
   if (field.bounds) {
     const [from, to] = field.bounds.map((bound) => parameters[parameter(field, bound)])
@@ -140,16 +140,16 @@ export function summaryOf(field, parameters) {
   return chosen.map((value) => spokenValue(value, field.values)).join(", ");
 }
 
-/** Parameters without the filter of a field. */
+/** Returns the parameters without the filter of a field. */
 export const cleared = (field) => Object.fromEntries(named(field).map((name) => [name, ""]));
 
-/** Whether a filter has bounds. An empty one has none. */
+/** Returns whether a filter has bounds; an empty one has none. */
 const isRange = (value) => typeof value === "object" && /^((min|max|from|to),?)+$/.test(Object.keys(value).join());
 
-/** The corners of a GeoJSON area, whose rings repeat their first one at the end. */
+/** Counts the corners of a GeoJSON area, whose rings repeat the first corner at the end. */
 const cornersOf = (rings) => (typeof rings[0][0][0] === "number" ? rings.reduce((sum, ring) => sum + ring.length - 1, 0) : rings.reduce((sum, inner) => sum + cornersOf(inner), 0));
 
-/** Filters as the contract writes them, as `[name, value]` for people. */
+/** Converts filters of the API to readable pairs `[name, value]`. */
 export function described(filters, path = []) {
   if (filters === null || filters === undefined) return [];
   if (path.at(-1) === "layer" && filters.name) return [[word("layer"), layerText(filters)]];

@@ -1,8 +1,8 @@
-/** What the service finds about its data folder, in the reader's words. The service writes it in English, as `toise doctor` does. */
+/** Shows the service's findings about its data folder in the user's language. The service writes them in English, as `toise doctor` does. */
 
 import { language } from "./language.js";
 
-/** French for every message in src/app/doctor/, the more exact ones first; a test compares the two. Names in braces stand for values. */
+/** French for every message in src/app/doctor/, the more specific ones first; a test compares the two. Names in braces stand for values. */
 export const MESSAGES = [
   ["the disk has {free} MiB free, and a server writes nothing below {least} MiB (server.disk_free_min_mib)",
     "le disque a {free} Mio libres, et un serveur n’écrit rien en dessous de {least} Mio (server.disk_free_min_mib)"],
@@ -36,7 +36,7 @@ export const VALUES = {
   "no home can be found by its address": "aucun bien ne peut être trouvé par son adresse",
 };
 
-/** French for what is damaged. The reason that follows may be that of a library or of the operating system, in English. */
+/** French for what is damaged. The reason after it may be an English message of a library or of the operating system. */
 const DAMAGED = {
   table: "un fichier d’une table manque ou est endommagé",
   addresses: "l’index des adresses est illisible",
@@ -44,13 +44,13 @@ const DAMAGED = {
   store: "la base des comptes, des clés, des annonces et des alertes est illisible",
 };
 
-/** The values of a message that a template fits; null if it does not. */
+/** Returns the values in a message that matches a template; null if it does not match. */
 function valuesOf(template, message) {
   const pattern = template.split(/\{(\w+)\}/).map((part, nth) => (nth % 2 ? `(?<${part}>.+)` : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))).join("");
   return new RegExp(`^${pattern}$`, "s").exec(message)?.groups ?? (template === message ? {} : null);
 }
 
-/** French for a message, after what is `damaged`, if something is; the message itself if it is unknown. */
+/** Returns a message in French, after what is `damaged` if something is; an unknown message is returned unchanged. */
 export function inFrench(message, damaged) {
   if (damaged) return `${DAMAGED[damaged]} : ${inFrench(message)}`;
   for (const [template, french] of MESSAGES) {
@@ -60,7 +60,7 @@ export function inFrench(message, damaged) {
   return message;
 }
 
-/** The message of a finding as a sentence. */
+/** Returns the message of a finding as a sentence. */
 export function findingText({ message, damaged }) {
   const said = language === "fr" ? inFrench(message, damaged).replace(/ (?=[:;])/g, "\u00a0") : message;
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;

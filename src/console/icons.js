@@ -1,4 +1,4 @@
-/** Icons, drawn on a grid of 20 pixels with one stroke, and the mark of the product. */
+/** Icons, drawn on a grid of 20 pixels with one stroke, and the logo. */
 
 import { html } from "./vendor/preact.mjs";
 
@@ -51,11 +51,11 @@ const PATHS = {
   link: "M8.5 11.5l3-3M7 9l-2.5 2.5a2.8 2.8 0 0 0 4 4L11 13M9 7l2.5-2.5a2.8 2.8 0 0 1 4 4L13 11",
 };
 
-/** An icon by name; it repeats the label next to it, so screen readers skip it. */
+/** An icon by name. Screen readers skip it, because the label is next to it. */
 export const Icon = ({ name, small = false }) =>
   html`<svg class=${small ? "icon tiny" : "icon"} viewBox="0 0 20 20" aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
 
-/** The mark: a measuring rod along the gable of a house. */
+/** The logo: a measuring rod along the gable of a house. */
 export const Mark = () => html`<svg viewBox="0 0 32 32" aria-hidden="true">
   <rect width="32" height="32" rx="8" fill="currentColor"></rect>
   <path d="M7 16.5L16 8l9 8.5M10 14.5V24h12v-9.5M10 20h3M10 17h2M10 23h2" fill="none" stroke="var(--on-accent)" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"></path></svg>`;

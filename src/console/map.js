@@ -1,4 +1,4 @@
-/** The map: tiles of a dataset over the outlines of departments and communes, or over the base map that the settings name. */
+/** The map: tiles of a dataset over the outlines of departments and communes, or over the base map in the settings. */
 
 import * as maplibre from "./vendor/maplibre-gl.mjs";
 import { call, may, who } from "./api.js";
@@ -14,12 +14,12 @@ import { applyStyles, useTheme } from "./theme.js";
 applyStyles("vendor/maplibre-gl.css");
 
 const FRANCE = [[-5.2, 41.3], [9.6, 51.1]];
-/** Room around what is brought into view, pixels. */
+/** Padding around what the map zooms to, pixels. */
 const MARGIN = 32;
-/** Room around a pin, and for the controls at the edges. */
+/** Padding around a pin, and for the controls at the edges. */
 const PIN_MARGINS = { top: 48, right: 56, bottom: 72, left: MARGIN };
 const ZOOM_MAX = 18;
-/** The share of the map's width from which on an area is seen well. */
+/** An area that takes at least this share of the map's width is large enough. */
 const SHARE_MIN = 0.05;
 /** Layers of the data, below the outlines' lines or above them. */
 const DATA_LAYERS = ["points", "hexagons", "areas", "earlier"];
@@ -33,7 +33,7 @@ const isTiles = (address) => address.includes("{z}");
 const escaped = (text) => text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 const fit = (map, bounds, padding = Math.min(MARGIN, map.getContainer().clientWidth / 20), maxZoom = ZOOM_MAX) => map.fitBounds(bounds, { padding, maxZoom, animate: false });
 
-/** A map in an element, once the outlines are known; a base map by style has the data alone over it. */
+/** Creates a map in an element, once the outlines are known. Over a base map with its own style, only the data are drawn. */
 async function makeMap(container, view, inset) {
   const base = who()?.base_map;
   const outlines = await call("GET", "/v2/protected/tiles/outlines", undefined, { isQuiet: true });
@@ -53,7 +53,7 @@ async function makeMap(container, view, inset) {
   made.addControl(new maplibre.NavigationControl({ showCompass: false }), "top-right");
   made.addControl(new maplibre.ScaleControl(), "bottom-right");
   made.addControl(new maplibre.AttributionControl({ compact: true, customAttribution: base && escaped(base.attribution) }));
-  // The data do not wait for the base map's tiles; a style that does not come is replaced by the outlines.
+  // The data do not wait for the tiles of the base map. If its style cannot be loaded, the outlines replace it.
   await new Promise((resolve) => {
     made.once("style.load", resolve);
     if (isStyle) made.once("error", () => made.style?.loaded() || made.setStyle(baseStyle(outlines)));
@@ -61,8 +61,8 @@ async function makeMap(container, view, inset) {
   return made;
 }
 
-/** What is under a pixel: a point of the data or of the list, a feature of a layer, an area of the data, and the commune or
-    department there. `names` are those of the layers. */
+/** Returns what is under a pixel: a point of the data or of the list, a feature of a layer, an area of the data, and the commune or
+    department there. `names` are the names of the layers. */
 function under(made, point, names) {
   const known = (ids) => ids.filter((id) => made.getLayer(id));
   const first = (ids) => {
@@ -77,7 +77,7 @@ function under(made, point, names) {
   return { spot, feature, area: first(["areas", "hexagons"]), place: first(PLACES) };
 }
 
-/** The name and figures that a pointer reads; `ofPoint` is the figure of single points. */
+/** Returns the name and figures to show at the pointer; `ofPoint` is the figure of single points. */
 function said({ spot, feature, area, place }, figure, ofPoint) {
   if (feature && !spot) return feature.layer;
   if (spot) return spot.label ?? (spot[ofPoint] ? figureText(ofPoint, spot[ofPoint]) : "");
@@ -88,8 +88,8 @@ function said({ spot, feature, area, place }, figure, ofPoint) {
 }
 
 /**
- * What the colours on the screen stand for: the figure of single points if there are any, and else `figure`; and its values with
- * their numbers of rows, `[value, count]`.
+ * Returns what the colours on the screen stand for: the figure of single points if there are any, otherwise `figure`; and its values
+ * with their numbers of rows, `[value, count]`.
  */
 function figuresShown(made, by, figure, ofPoint) {
   const read = (id, name) => (made.getLayer(id) ? made.queryRenderedFeatures({ layers: [id] }) : [])
@@ -103,16 +103,16 @@ const NO_LAYERS = [];
 const BOX_DIGITS = 4;
 
 /**
- * `dataset` and `filters` choose the tiles, `by` and `figure` how they are gathered and coloured; with `earlier`, the filters of an
- * earlier time, places are coloured by their change since. `onMove` receives centre and
- * zoom, and `onBox` the box that is shown, as text, once the map rests; `onPick` receives the position, the zoom, the identifier of a point
- * that was hit, the feature of a layer, and the commune or department there. `layers` are drawn over the data, `{name, colour, data}`. `spots` are the
- * results of a list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under
- * the pointer. `home` is the position of a pin. `isFitted` brings pin and spots into view. `inset` are the pixels at each side
- * that panels cover. `onFigures` receives what the colours on the screen stand for. `isReady` is false while filters are not
- * known yet. `outline` is an area to show, as GeoJSON; it is brought into view unless it is seen well. While `isDrawing`, clicks draw one, and
- * `onDrawn` receives its parameter, or null if there is none, and `onEndable` what ends it. `handle` is a
- * reference that receives `save`, which gives the map as a picture with a legend, `{figure, title}`, and `flyTo`.
+ * `dataset` and `filters` choose the tiles, `by` and `figure` how they are aggregated and coloured. With `earlier`, the filters of an
+ * earlier period, places are coloured by their change since then. Once the map has stopped moving, `onMove` receives centre and zoom,
+ * and `onBox` the visible box as text. `onPick` receives the position, the zoom, the identifier of a clicked point, the feature of a
+ * layer, and the commune or department there. `layers`, `{name, colour, data}`, are drawn over the data. `spots` are the results of a
+ * list, `{id, at: [lon, lat], label, colour}`; `lit` is the identifier of the one to mark, `onLit` receives the one under the pointer.
+ * `home` is the position of a pin. `isFitted` zooms to pin and spots. `inset` is the number of pixels at each side that panels cover.
+ * `onFigures` receives what the colours on the screen stand for. `isReady` is false while the filters are not known. `outline` is an
+ * area to show, as GeoJSON; the map zooms to it if it is not visible or too small. While `isDrawing`, clicks draw an area: `onDrawn`
+ * receives its parameter, or null if there is none, and `onEndable` a function that finishes it. `handle` is a reference that receives
+ * `save`, which returns the map as a picture with a legend, `{figure, title}`, and `flyTo`.
  */
 export function MapView({ dataset, filters, earlier, by = "hexagons", figure, view, home, spots = [], lit, isFitted = false, isReady = true, inset, handle, outline, isDrawing = false, layers = NO_LAYERS, onDrawn, onEndable, onMove, onBox, onPick, onLit, onFigures }) {
   const place = useRef(null);
@@ -132,10 +132,10 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
         return null;
       }
       made.on("moveend", ({ isOfAddress }) => {
-        // What the address asked for is not written back: the address may ask for something else by now, and the two would
-        // follow each other for ever. Nor is where a move was that the address ended.
+        // A move that the URL requested is not written back to it: the URL may have changed by now, and both would follow each
+        // other forever. A move that the URL interrupted is not written either.
         if (isOfAddress || handlers.current.isLed) return;
-        // A map that is being left still moves.
+        // A map that is being removed may still move.
         const { lng, lat } = made.getCenter();
         if (isWanted) handlers.current.onMove?.({ lon: lng, lat, zoom: made.getZoom() });
       });
@@ -207,7 +207,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     const isSmall = bounds.getEast() - bounds.getWest() < SHARE_MIN * (shown.getEast() - shown.getWest());
     if (isApart || isSmall) fit(made, bounds);
   }), [JSON.stringify(outline)]);
-  // Moves the map as the page asks. The address has no part in it: neither the new place nor where a move was that this ends is
+  // Moves the map as the page requests. The URL is not changed: neither the new position nor that of an interrupted move is
   // written.
   const lead = (act) => {
     handlers.current.isLed = true;
@@ -217,7 +217,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       handlers.current.isLed = false;
     }
   };
-  // An address may lead elsewhere; one that the map wrote itself is rounded.
+  // The URL may name another position; the position that the map itself wrote is rounded.
   const isFirst = useRef(true);
   useEffect(() => {
     const wasFirst = isFirst.current;
@@ -274,11 +274,11 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       lead(() => made.resize());
       if (isFitted && !around.isEmpty()) fit(made, around, PIN_MARGINS, 15);
     };
-    // Another colour of the same points moves nothing.
+    // A new colour of the same points does not move the map.
     const where = JSON.stringify(points);
     if (fitted.current !== where) bring();
     fitted.current = where;
-    // On paper the map has another shape.
+    // In print the map has another shape.
     const paper = matchMedia("print");
     paper.addEventListener("change", bring);
     return () => {
@@ -300,13 +300,13 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
     ${fault && html`<p class="mapfault fault" role="alert">${fault}</p>`}`;
 }
 
-/** Whether the session's key may see a map. */
+/** Returns whether the session's key may see a map. */
 export const hasMap = () => may("search");
 
 /** Bars of the histogram over the ramp. */
 const BARS = 28;
 
-/** Where a value stands on a ramp, from 0 to 1. */
+/** Returns the position of a value on a ramp, from 0 to 1. */
 function placeOn(steps, value) {
   if (value <= steps[0]) return 0;
   const nth = steps.findIndex((step) => value < step);
@@ -314,7 +314,7 @@ function placeOn(steps, value) {
   return (nth - 1 + (value - steps[nth - 1]) / (steps[nth] - steps[nth - 1])) / (steps.length - 1);
 }
 
-/** What the colours mean, and how many rows on the screen have which. */
+/** The legend of the colours, with the number of rows on the screen for each. */
 export function Legend({ figure, figures, title }) {
   useTheme();
   const steps = STEPS[figure];

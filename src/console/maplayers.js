@@ -1,4 +1,4 @@
-/** Layers drawn on the map: which ones, their features in what the map shows, their legend, and the attributes of a feature.
+/** Layers on the map: the choice of layers, their features in the visible box, their legend, and the attributes of a feature.
     The features come from SQL, which has the geometry of every layer. */
 
 import { call, callRaw, may } from "./api.js";
@@ -7,28 +7,28 @@ import { Icon, Waiting, html, useLoaded, useRef, useRested } from "./parts.js";
 import { readRows, textOf } from "./rows.js";
 import { geometryOfHex } from "./wkb.js";
 
-/** The parameter of the address that holds the names of the layers, parted by commas. */
+/** The URL parameter with the names of the layers, separated by commas. */
 export const SHOWN = "layers";
-/** Layers that are drawn at once. */
+/** Maximum layers drawn at the same time. */
 const SHOWN_MAX = 3;
-/** Features of a layer that are drawn, and letters of their rows that are read at most. */
+/** Maximum features of a layer that are drawn, and maximum characters of their rows that are read. */
 const FEATURES_MAX = 5_000;
 const LETTERS_MAX = 16_000_000;
-/** Longest time of a query, seconds. */
+/** Maximum time of a query, seconds. */
 const TIME_S = 30;
-/** More than the map shows is read, by this share of its size at each side, so that a small move needs no query. */
+/** Features are also read beyond each edge of the map, by this share of its size, so that a small move needs no query. */
 const MARGIN = 0.25;
-/** Rest after a move before features are read, milliseconds. */
+/** Delay after a move before features are read, milliseconds. */
 const REST_MS = 300;
-/** After this time, a move asks again which layers there are: one may have been imported again. Milliseconds. */
+/** After this time, a move reloads the list of layers, because one may have been imported again. Milliseconds. */
 const KNOWN_MS = 60_000;
-/** Colours of the layers, in their order; both themes have grounds on which they can be told apart. */
+/** Colours of the layers, in their order; they can be distinguished on the backgrounds of both themes. */
 const COLOURS = ["#c2187a", "#d9730d", "#0d9488", "#8b5cf6", "#4d7c0f", "#0284c7"];
 
-/** The layers of an address. */
+/** Returns the layers in the URL. */
 const namesOf = (parameters) => (parameters[SHOWN] ?? "").split(",").filter(Boolean).slice(0, SHOWN_MAX);
 
-/** Whether a box, `[west, south, east, north]`, is within another. */
+/** Returns whether a box, `[west, south, east, north]`, is within another. */
 const isWithin = (inner, outer) => inner[0] >= outer[0] && inner[1] >= outer[1] && inner[2] <= outer[2] && inner[3] <= outer[3];
 
 function widened([west, south, east, north]) {
@@ -36,16 +36,16 @@ function widened([west, south, east, north]) {
   return [west - x, south - y, east + x, north + y];
 }
 
-/** The query for the features of a layer in a box; of too many, some from everywhere in it. */
+/** Returns the query for the features of a layer in a box; if there are too many, it selects some from the whole box. */
 function queryOf(layer, [west, south, east, north]) {
   const all = `select * exclude (bbox) from ${layer.table}`;
   if (layer.count <= FEATURES_MAX) return all;
-  // Neighbours have numbers next to each other. Multiplied by a prime, modulo another, they are in no order.
+  // Neighbours have consecutive numbers. Multiplying them by a prime modulo another one shuffles them.
   return `${all} where bbox['xmin'] <= ${east} and bbox['xmax'] >= ${west} and bbox['ymin'] <= ${north} and bbox['ymax'] >= ${south}
     order by feature * 7919 % 100003 limit ${FEATURES_MAX + 1}`;
 }
 
-/** Reads the features of a layer around a box: as GeoJSON, their attributes by number, where they are, and whether they are all. */
+/** Reads the features of a layer around a box: GeoJSON, attributes by number, the box that was read, and whether all were read. */
 async function read(layer, box, signal) {
   const around = widened(box);
   const body = { query: queryOf(layer, around), format: "ndjson", limits: { time_s: TIME_S } };
@@ -60,14 +60,14 @@ async function read(layer, box, signal) {
 const NONE = [];
 
 /**
- * The layers that an address shows, `{name, colour, layer, data, attributes, isWhole, error}`, and what they wait for. `box` is
- * what the map shows, as text, or nothing until it is known.
+ * The layers in the URL, `{name, colour, layer, data, attributes, isWhole, error}`, and what they wait for. `box` is the visible box
+ * as text, or empty until it is known.
  */
 export function useMapLayers(parameters, box) {
   const names = may("sql") ? namesOf(parameters) : NONE;
   const known = useLoaded(async (signal) => (names.length > 0 ? (await call("GET", "/v2/protected/layers", undefined, { signal, isQuiet: true })).data : NONE),
     [names.length > 0, Math.floor(Date.now() / KNOWN_MS)]);
-  // A list that cannot be read again leaves the layers as they were.
+  // If the list cannot be reloaded, the layers stay unchanged.
   const list = useRef(null);
   if (known.value) list.current = known.value;
   const kept = useRef(new Map());
@@ -88,7 +88,7 @@ export function useMapLayers(parameters, box) {
   return { list: (names.length > 0 && drawn.value) || NONE, waiting: known.error && !list.current ? known : drawn };
 }
 
-/** Boxes that switch layers on and off. */
+/** Checkboxes that switch layers on and off. */
 export function LayerSwitches({ layers, parameters, set }) {
   if (layers.length === 0) return null;
   if (!may("sql")) return html`<p class="quiet"><small>${word("layersNeedSql")}</small></p>`;
@@ -98,7 +98,7 @@ export function LayerSwitches({ layers, parameters, set }) {
       disabled=${!names.includes(name) && names.length >= SHOWN_MAX} onChange=${(event) => change(name, event.target.checked)} /> ${name}</label>`)}</fieldset>`;
 }
 
-/** Name, number and licence of the layers on the map. */
+/** Name, number of features and licence of the layers on the map. */
 export function LayerLegend({ of, parameters, set }) {
   const names = namesOf(parameters);
   if (names.length === 0 || !may("sql")) return null;

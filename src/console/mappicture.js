@@ -1,9 +1,9 @@
-/** The map as a picture, with what its colours mean and where it comes from. */
+/** The map as a picture, with a legend and the sources. */
 
 import { STEPS, UNITS, rampOf, stepText } from "./mapstyle.js";
 import { colours } from "./theme.js";
 
-/** Sizes of the legend of a picture, pixels of the screen. */
+/** Sizes of the legend of a picture, in screen pixels. */
 const MARGIN = 16;
 const WIDTH = 260;
 const HEIGHT = 74;
@@ -52,7 +52,7 @@ function drawSource(pen, width, bottom, source, { surface, quiet, font }) {
   pen.fillText(source, width - PAD, bottom - 8);
 }
 
-/** The picture; a map can be read only while it is drawn. `legend` is the figure of the colours and its title. */
+/** Returns the picture; a map can only be read while it is being drawn. `legend` is the figure of the colours and its title. */
 export function pictureOf(made, legend) {
   const [surface, line, text, quiet] = colours("--surface", "--line", "--text", "--quiet");
   const look = { surface, line, text, quiet, font: getComputedStyle(document.body).fontFamily };

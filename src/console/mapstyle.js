@@ -1,9 +1,9 @@
-/** How the map looks: the ramp of each figure in both themes, the layers of the data, and the base map. */
+/** The style of the map: the colour ramp of each figure in both themes, the layers of the data, and the base map. */
 
 import { number, perM2 } from "./language.js";
 import { colours } from "./theme.js";
 
-/** Values of a figure at which its colours stand. */
+/** Values of a figure at the steps of its colours. */
 export const STEPS = {
   price_per_m2: [1000, 2000, 3500, 6000, 9500, 14000],
   poor_share: [5, 10, 20, 35, 50],
@@ -12,9 +12,9 @@ export const STEPS = {
   energy: [1, 2, 3, 4, 5, 6, 7],
 };
 export const UNITS = { price_per_m2: "\u00a0€", poor_share: "\u00a0%", over_sold: "\u00a0%", change: "\u00a0%" };
-/** Figures that are a difference and have a sign. */
+/** Figures that are differences and have a sign. */
 const SIGNED = ["over_sold", "change"];
-/** Colours at the steps. More is darker on a light ground and brighter on a dark one; all can be told apart by the colour-blind. */
+/** Colours at the steps. Higher values are darker on a light background and brighter on a dark one; colour-blind people can distinguish all. */
 const RAMPS = {
   light: {
     price_per_m2: ["#cfe8ea", "#8ccad3", "#449ab8", "#2f65a3", "#45398a", "#6d1a5c"],
@@ -36,39 +36,39 @@ const ENERGY_LETTERS = "ABCDEFG";
 
 const isDark = () => document.documentElement.dataset.theme === "dark";
 
-/** The colours of a figure in the page's theme. */
+/** Returns the colours of a figure in the page's theme. */
 export const rampOf = (figure) => (figure === "energy" ? ENERGY : RAMPS[isDark() ? "dark" : "light"][figure]);
 
-/** The colours of classes of any number, least first. */
+/** Returns the colours for a number of classes, lowest first. */
 export const classColours = () => rampOf("price_per_m2");
 
-/** The colour of a place whose change is not known; it is none of the ramp. */
+/** The colour of a place whose change is not known; it is not in the ramp. */
 export const unknownColour = () => (isDark() ? "#2c323b" : "#d4d6da");
 
-/** A value of a figure as people write it. */
+/** Formats a value of a figure. */
 export const figureText = (figure, value) =>
   figure === "price_per_m2" ? perM2(value) : figure === "energy" ? ENERGY_LETTERS[value - 1] : `${SIGNED.includes(figure) && value > 0 ? "+" : ""}${number(value, 1)}${UNITS[figure]}`;
 
-/** A step of a figure as a legend writes it. */
+/** Formats a step of a figure for a legend. */
 export const stepText = (figure, step) => (figure === "energy" ? ENERGY_LETTERS[step - 1] : `${figure === "change" && step > 0 ? "+" : ""}${number(step)}`);
 
 const interpolated = (figure, value) => ["interpolate", ["linear"], value, ...STEPS[figure].flatMap((step, nth) => [step, rampOf(figure)[nth]])];
 const coloured = (figure) => ["case", ["has", figure], interpolated(figure, ["get", figure]), "#8a919d"];
 
-/** Paint of places by their change, which is a state of their shapes. */
+/** Paint of places by their change, which is their feature state. */
 export const changePaint = () => ({
   "fill-color": ["case", ["==", ["feature-state", "change"], null], unknownColour(), interpolated("change", ["number", ["feature-state", "change"], 0])],
   "fill-opacity": 0.85, "fill-outline-color": "rgba(0,0,0,0)",
 });
 
-/** Figures of a dataset that colour areas, the usual one first. */
+/** Returns the figures of a dataset that colour areas, the default one first. */
 export const figuresOf = (dataset, by) =>
   dataset === "dpe" ? ["poor_share"] : dataset === "dvf" ? ["price_per_m2", "change"] : by === "areas" ? ["price_per_m2", "over_sold"] : ["price_per_m2"];
 
-/** The figure of single points in a tile set. */
+/** Returns the figure of single points in a tile set. */
 export const pointFigure = (set) => Object.keys(set.vector_layers.find((layer) => layer.id === "points").fields).find((name) => name in STEPS);
 
-/** The layers of a tile set; `by` is `hexagons` or `areas`, `figure` what colours them. */
+/** Returns the map layers of a tile set; `by` is `hexagons` or `areas`, `figure` determines the colours. */
 export function dataLayers(set, by, figure) {
   const [halo] = colours("--halo");
   return [
@@ -112,7 +112,7 @@ export function basePaint() {
   };
 }
 
-/** The style of the base map: outlines, and below them the map of another service, if the settings name one. */
+/** Returns the style of the base map: outlines, and below them the map of another service if the settings name one. */
 export function baseStyle(outlines, raster) {
   const paint = basePaint();
   const { fontFamily } = getComputedStyle(document.body);

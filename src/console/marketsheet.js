@@ -1,4 +1,4 @@
-/** The market of a commune or department: prices, sales and index by quarter, and what is asked, let and yielded now. */
+/** The market of a commune or department: prices, sales and index by quarter, and current asking prices, rents and yields. */
 
 import { call, may } from "./api.js";
 import { SALES_MIN, changesOf, comparedQuarters, pricedQuarters } from "./comparison.js";
@@ -12,12 +12,12 @@ import { Comparison } from "./years.js";
 const CLASSES = ["CLASS_FLAT", "CLASS_HOUSE"];
 /** Communes that are recorded by arrondissement. Their arrondissements have rows of their own; the figures of several are not added to one median. */
 const BY_ARRONDISSEMENT = { 75056: "75", 69123: "69", 13055: "13" };
-/** Characters of the code of a commune; that of a department has fewer. */
+/** Length of the code of a commune; that of a department is shorter. */
 export const COMMUNE_CHARS = 5;
 
 const startOf = (period) => Date.UTC(Number(period.slice(0, 4)), (Number(period.slice(6)) - 1) * 3);
 
-/** Rows of the market of a place by quarter, both classes. */
+/** Returns the rows of a place's market by quarter, for both classes. */
 export async function marketOf(code, signal) {
   const isCommune = code.length === COMMUNE_CHARS && !BY_ARRONDISSEMENT[code];
   const department = BY_ARRONDISSEMENT[code] ?? code;
@@ -27,21 +27,21 @@ export async function marketOf(code, signal) {
   return { rows: data, isDepartment: BY_ARRONDISSEMENT[code] !== undefined };
 }
 
-/** The periods of rows, in order. */
+/** Returns the periods of rows, in order. */
 export const periodsOf = (rows) => [...new Set(rows.map((row) => row.period))].sort();
 
-/** The values of a column at each period; null where there is none. */
+/** Returns the values of a column at each period; null if there is none. */
 export function series(rows, type, column, periods = periodsOf(rows)) {
   const found = new Map(rows.filter((row) => row.type === type).map((row) => [row.period, row[column]]));
   return { times: periods.map(startOf), values: periods.map((period) => found.get(period) ?? null) };
 }
 
-/** A quarter of the market as people write it. */
+/** Formats a quarter of the market. */
 export const quarterText = (period) => word("quarter", { year: period.slice(0, 4), nth: period.slice(6) });
 
 const has = (values) => values.filter((value) => value !== null).length > 1;
 
-/** Change between the last year of a price path and the year before it, percent. */
+/** Returns the change from the year before to the last year of a price series, percent. */
 function yearChange({ times, values }) {
   const known = times.map((time, nth) => [time, values[nth]]).filter(([, value]) => value !== null);
   const last = known.at(-1);
@@ -49,7 +49,7 @@ function yearChange({ times, values }) {
   return before ? (last[1] / before[1] - 1) * 100 : null;
 }
 
-/** The share of diagnostics of a place in the classes F and G, percent; nothing without diagnostics, or without the scope. */
+/** Returns the share of a place's diagnostics in the classes F and G, percent; undefined without diagnostics or without the scope. */
 async function poorShareOf(code, signal) {
   if (!may("search")) return undefined;
   const place = code.length < COMMUNE_CHARS ? { code_departement_ban: code } : { code_insee_ban: code };
@@ -58,7 +58,7 @@ async function poorShareOf(code, signal) {
   return all > 0 ? (100 * poor) / all : undefined;
 }
 
-/** Names of the figures that are compared, and how they are written. */
+/** Names and formats of the compared figures. */
 const FIGURES = {
   price_per_m2_median: ["figure.price_per_m2", perM2], index: ["index", (value) => number(value, 1)], sales: ["sales", number],
   asking_price_per_m2: ["market.askingPrice", perM2], rent_per_m2: ["market.rent", (value) => `${euros(value)}/m²`],
@@ -78,13 +78,13 @@ function Quarters({ rows }) {
       [word("figure.change.short"), ({ change }) => (change === null ? html`<small class="quiet">${word("tooFewPriced", { count: SALES_MIN })}</small>` : html`<b>${figureText("change", change)}</b>`), true]]} /></section>`;
 }
 
-/** The market of a place, where the key may ask for it. */
+/** Loads the market of a place, if the key may read it. */
 export const useMarket = (code) => useLoaded(async (signal) => (may("analytics") ? marketOf(code, signal) : null), [code]);
 
-/** A difference in percent, with its sign. */
+/** Formats a difference in percent, with its sign. */
 const signed = (percent) => `${percent > 0 ? "+" : ""}${number(percent, 1)}\u00a0%`;
 
-/** The figures of the place with a code: `asked` is its market; `area`, if it was clicked, has those that the map shows. */
+/** The figures of the place with a code: `asked` is its market; `area` is the clicked area, with the figures on the map. */
 export function MarketSheet({ code, area, asked }) {
   const [type, setType] = useState(null);
   const poorShare = useLoaded((signal) => poorShareOf(BY_ARRONDISSEMENT[code] ?? code, signal), [code]).value;

@@ -1,8 +1,8 @@
-/** Readings of the server's metrics: load, latency, memory, and the tables with their age. */
+/** Reads the server's metrics: load, latency, memory, and the tables with their age. */
 
 const MIB = 2 ** 20;
 
-/** The samples of a metric: labels and value. */
+/** Returns the samples of a metric: labels and value. */
 function samples(text, name) {
   return text.split("\n").filter((line) => line.startsWith(name) && " {".includes(line[name.length])).map((line) => {
     const labels = Object.fromEntries([...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, value]) => [label, value]));
@@ -10,11 +10,11 @@ function samples(text, name) {
   });
 }
 
-/** The value of a metric without labels; null without one. */
+/** Returns the value of a metric without labels; null if there is none. */
 const single = (text, name) => samples(text, name)[0]?.value ?? null;
 const total = (text, name) => samples(text, name).reduce((sum, one) => sum + one.value, 0);
 
-/** Requests by upper bound of their duration, all paths together. */
+/** Returns the number of requests by upper bound of their duration, for all paths together. */
 function durations(text) {
   const bounds = new Map();
   for (const { labels, value } of samples(text, "toise_http_request_duration_seconds_bucket")) {
@@ -23,7 +23,7 @@ function durations(text) {
   return [...bounds].map(([bound, count]) => [bound === "+Inf" ? Infinity : Number(bound), count]).sort((one, other) => one[0] - other[0]);
 }
 
-/** The bound that 95 % of the requests between two readings stayed within, milliseconds. */
+/** Returns the 95th percentile of the durations between two readings, milliseconds. */
 export function p95(before, after) {
   const earlier = new Map(before);
   const between = after.map(([bound, count]) => [bound, count - (earlier.get(bound) ?? 0)]);
@@ -33,9 +33,9 @@ export function p95(before, after) {
 }
 
 /**
- * The merges of adverts: properties, those with several adverts, merged pairs of adverts, those that contradict each other as
+ * Returns the merges of adverts: properties, properties with several adverts, merged pairs of adverts, contradicting pairs as
  * `[field, pairs]`, the most frequent first, and pairs of properties that wait for a decision. The server counts merges some time
- * after its start: until then they are null.
+ * after its start; until then these are null.
  */
 function mergesOf(text) {
   const properties = samples(text, "toise_properties");
@@ -48,7 +48,7 @@ function mergesOf(text) {
   return { waiting: single(text, "toise_candidate_pairs_waiting"), counted: counted || null };
 }
 
-/** What the console shows of one reading of the metrics. */
+/** Returns the figures that the console shows of one reading of the metrics. */
 export function reading(text) {
   const tables = {};
   for (const [name, metric] of [["rows", "toise_lake_rows"], ["bytes", "toise_lake_bytes"], ["files", "toise_lake_files"], ["publications", "toise_lake_sequence"],

@@ -1,8 +1,8 @@
-/** Lists that are read page by page. */
+/** Reads lists page by page. */
 
 /**
- * The first pages of a list, and whether there are more. `ask` gives a page by its number, from 0, and the last entry before it;
- * `idOf` is the identifier of an entry: one that arrives between two pages pushes others to the next, and each is listed once.
+ * Returns the first pages of a list, and whether there are more. `ask` loads a page by its number, from 0, and the last entry before
+ * it. `idOf` returns the identifier of an entry: a new entry may push others to the next page, and each is listed only once.
  */
 export async function firstPages(count, size, ask, idOf) {
   const entries = new Map();

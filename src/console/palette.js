@@ -1,5 +1,5 @@
-/** The palette (Ctrl-K): goes to a screen, an address, a commune, an alert, a portfolio or a home for sale, or runs a command, by
-    what is typed. */
+/** The palette (Ctrl-K): finds a screen, an address, a commune, an alert, a portfolio, a home for sale or a command by the typed
+    text. */
 
 import { alertsOf } from "./alertlist.js";
 import { call, end, may } from "./api.js";
@@ -12,19 +12,19 @@ import { placeOf } from "./dwelling.js";
 import { chooseTheme } from "./theme.js";
 import { attempt } from "./toasts.js";
 
-/** Zoom at which a commune is shown, and an address. */
+/** Zoom for a commune, and for an address. */
 const COMMUNE_ZOOM = 12;
 const ADDRESS_ZOOM = 16;
-/** Rest after the last key before homes are searched, milliseconds, and homes at most. */
+/** Delay after the last key press before homes are searched, milliseconds, and maximum homes. */
 const HOMES_REST_MS = 400;
 const HOMES_MAX = 5;
-/** The identifier of a property. */
+/** Matches the identifier of a property. */
 const IDENTIFIER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 const plain = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase();
 const go = (screen, parameters) => () => { location.hash = `#/${screen}${parameters ? `?${new URLSearchParams(parameters)}` : ""}`; };
 
-/** Where a result of the geocoder leads: an address to its value, a commune to its market on the map. */
+/** Returns the link for a result of the geocoder: an address leads to its value, a commune to its market on the map. */
 function opens(feature) {
   const place = placeOf(feature);
   const isCommune = feature.properties.type === "municipality";
@@ -33,7 +33,7 @@ function opens(feature) {
   return go("map", { lat: place.lat, lon: place.lon, zoom, by: "areas", ...(isCommune && { place: place.city }) });
 }
 
-/** Homes for sale with all words of a text, as entries; none without the scope, nor for the text before. */
+/** Homes for sale that have all words of a text, as entries; none without the scope. Results for an earlier text are not shown. */
 function useHomes(text) {
   const wanted = text.trim();
   const rested = useRested(wanted, HOMES_REST_MS);

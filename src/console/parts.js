@@ -9,9 +9,9 @@ export { html, render, useCallback, useEffect, useMemo, useRef, useState } from 
 export { Icon } from "./icons.js";
 
 /**
- * Runs an asynchronous function when its dependencies change, and gives what it returned, its error, and a function that
- * runs it again. The former value stays until the next one arrives, also if running it again fails; an error for other
- * dependencies replaces it. A result that arrives after a newer question is dropped, and its request is cancelled.
+ * Runs an asynchronous function when its dependencies change. Returns its value, its error, and a function that runs it again. The
+ * previous value stays until the next one arrives, also if running it again fails; an error for other dependencies replaces it.
+ * When the dependencies change again, the pending request is cancelled and its result ignored.
  */
 export function useLoaded(load, dependencies) {
   const [state, setState] = useState({ isLoading: true });
@@ -29,7 +29,7 @@ export function useLoaded(load, dependencies) {
   return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
 }
 
-/** Asks again some milliseconds after each answer; an answer that takes long is waited for. */
+/** Reloads some milliseconds after each result; a slow result is awaited. */
 export function useRepeated(asked, pause) {
   useEffect(() => {
     if (asked.isLoading) return undefined;
@@ -38,7 +38,7 @@ export function useRepeated(asked, pause) {
   }, [asked.isLoading]);
 }
 
-/** A list of which a button loads one page more: as useLoaded, with `more` and the number of `pages`. See firstPages. */
+/** A list of which a button loads one more page: like useLoaded, with `more` and the number of `pages`. See firstPages. */
 export function usePages(size, ask, idOf) {
   const pages = useRef(1);
   const asked = useLoaded((signal) => firstPages(pages.current, size, (nth, last) => ask(nth, last, signal), idOf), []);
@@ -52,7 +52,7 @@ export function usePages(size, ask, idOf) {
 /** The button below a list of pages, if there are more. */
 export const More = ({ of }) => of.value?.hasMore && html`<div class="row"><button type="button" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.more}>${word("more")}</button></div>`;
 
-/** A value that follows another once it has rested for some milliseconds. */
+/** Debounces a value: returns it once it has not changed for some milliseconds. */
 export function useRested(value, rest) {
   const [rested, setRested] = useState(value);
   const text = JSON.stringify(value);
@@ -63,7 +63,7 @@ export function useRested(value, rest) {
   return rested;
 }
 
-/** Gray lines in place of what is loading. */
+/** Grey lines in place of content that is loading. */
 export const Skeleton = ({ lines = 4 }) => html`<div class="skeleton" role="progressbar" aria-label=${word("loading")}>
   ${Array.from({ length: lines }, () => html`<span></span>`)}</div>`;
 
@@ -71,43 +71,44 @@ export const Skeleton = ({ lines = 4 }) => html`<div class="skeleton" role="prog
 export const Note = ({ kind = "info", children, role }) => html`<div class="note ${kind}" role=${role}>
   <${Icon} name=${kind === "info" ? "info" : "warn"} /><div>${children}</div></div>`;
 
-/** Why something could not be loaded, or loaded again, with a button that tries it once more. */
+/** Shows why something could not be loaded or reloaded, with a button to try again. */
 const Failed = ({ of }) => html`<${Note} kind="bad" role="alert"><span>${of.value ? `${word("notReloaded")} ` : ""}${of.error.message}</span>
   ${of.again && html`<div><button type="button" class="compact" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.again}>${word("tryAgain")}</button></div>`}<//>`;
 
-/** What stands in for a result that is not there: that it loads, or why it failed; also why one could not be loaded again. */
+/** Placeholder for a missing result: shows that it is loading or why it failed, also if reloading failed. */
 export const Waiting = ({ of, lines }) =>
   of.error ? html`<${Failed} of=${of} />` : of.isLoading && !of.value && html`<${Skeleton} lines=${lines} />`;
 
-/** A screen or list without content: what it is for, and the button that starts it. */
+/** An empty screen or list: its purpose, and the button to start. */
 export const Empty = ({ icon, title, text, children }) => html`<div class="empty">
   <${Icon} name=${icon} /><h2>${title}</h2>${text && html`<p>${text}</p>`}${children}</div>`;
 
 export const Badge = ({ kind = "", children }) => html`<span class="badge ${kind}">${children}</span>`;
 
-/** The head of a screen: its title, what it is for, and its buttons. */
+/** The head of a screen: its title, its purpose, and its buttons. */
 export const Head = ({ title, about, children }) => html`<header><div><h1>${title}</h1>${about && html`<p>${about}</p>`}</div>
   <div class="row noprint">${children}</div></header>`;
 
 /** A labelled field; `children` is the control. */
 export const Field = ({ label, children }) => html`<label class="field"><span>${label}</span>${children}</label>`;
 
-/** An input whose value is in the address. A half-typed text stays if the screen is redrawn. */
+/** An input whose value is in the URL. A partly typed text stays when the screen is redrawn. */
 export function Typed({ given, ...attributes }) {
   const [typed, setTyped] = useState({});
   const value = typed.over === given ? typed.text : given;
   return html`<input ...${attributes} value=${value} onInput=${(event) => setTyped({ over: given, text: event.target.value })} />`;
 }
 
-/** Buttons of which one is pressed: `[value, label]`. */
+/** Buttons of which one is selected: `[value, label]`. */
 export const Segments = ({ label, values, value, onChange }) => html`<div class="segments" role="group" aria-label=${label}>
   ${values.map(([one, shown]) => html`<button type="button" aria-pressed=${String(one === value)} onClick=${() => onChange(one)}>${shown}</button>`)}</div>`;
 
 let popovers = 0;
 
 /**
- * A button and what it opens, placed below the button, or above it without room there. `side` opens to the right of it.
- * `children` may be a function of what closes it; `isOpened` opens it from the start. `title` is for buttons without words.
+ * A button with a popover below it, or above it if there is no room. `side` opens the popover to the right of the button.
+ * `children` may be a function that receives a function to close it. `isOpened` opens it initially. `title` is for buttons without
+ * text.
  */
 export function Popover({ button, label, title, className = "", content = "", side = false, isOpened = false, children }) {
   const [id] = useState(() => `popover-${(popovers += 1)}`);
@@ -118,7 +119,7 @@ export function Popover({ button, label, title, className = "", content = "", si
     setOpen(event.newState === "open");
     if (event.newState !== "open") return;
     requestAnimationFrame(() => {
-      // It may be gone by now.
+      // The popover may have been removed.
       if (!opener.current || !place.current) return;
       const from = opener.current.getBoundingClientRect();
       const { width, height } = place.current.getBoundingClientRect();
@@ -137,7 +138,7 @@ export function Popover({ button, label, title, className = "", content = "", si
       ${isOpen && (typeof children === "function" ? children(close) : children)}</div>`;
 }
 
-/** What may be wider than the page: it then scrolls by itself, also by the keyboard. */
+/** Content that may be wider than the page. It then scrolls separately, also with the keyboard. */
 function Scroll({ label, children }) {
   const place = useRef(null);
   const [isWide, setWide] = useState(false);
@@ -152,13 +153,13 @@ function Scroll({ label, children }) {
     aria-label=${isWide ? label ?? word("rows") : undefined}>${children}</div>`;
 }
 
-/** The head of a column. `order` makes it a button: `now` is `ascending`, `descending` or nothing, `onSort` what a click does. */
+/** The head of a column. `order` makes it a button: `now` is `ascending`, `descending` or undefined, `onSort` is called on a click. */
 const ColumnHead = ({ title, isNumber, order }) => html`<th scope="col" class=${isNumber ? "number" : ""} aria-sort=${order?.now}>
   ${order ? html`<button type="button" class="order" onClick=${order.onSort}>${title}<${Icon} name=${order.now === "ascending" ? "up" : "down"} small /></button>` : title || html`<span class="hidden">${word("actions")}</span>`}</th>`;
 
 /**
- * A table: columns of `[title, cell, isNumber, order]`. A row is a button if `onPick` is given; `onHover` receives the row under the
- * pointer, or null; `isLit` marks rows.
+ * A table with columns `[title, cell, isNumber, order]`. Rows are buttons if `onPick` is given; `onHover` receives the row under the
+ * pointer, or null; `isLit` returns whether to mark a row.
  */
 export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = word("nothing") }) =>
   rows.length === 0 ? html`<p class="quiet">${empty}</p>` : html`
@@ -176,7 +177,7 @@ export const Table = ({ columns, rows, onPick, onHover, isLit, caption, empty = 
     </table>
   <//>`;
 
-/** Where a file is dropped or chosen. `file` is the one that was, `accept` the endings offered, `text` what it is for. */
+/** A field to drop or choose a file. `file` is the chosen file, `accept` the accepted endings, `text` the purpose. */
 export function Drop({ file, title, text, accept, onFile }) {
   const [isOver, setOver] = useState(false);
   const give = (files) => files[0] && onFile(files[0]);
@@ -187,11 +188,11 @@ export function Drop({ file, title, text, accept, onFile }) {
     <${Icon} name=${file ? "check" : "upload"} /><b>${file ? file.name : title}</b><span class="quiet">${text}</span></label>`;
 }
 
-/** A link out, only to web pages: an advert may name any address. */
+/** An external link. Only web pages are linked, because an advert may contain any URL. */
 export const Outside = ({ href, children }) =>
   /^https?:\/\//i.test(href ?? "")
     ? html`<a href=${href} rel="noreferrer noopener" target="_blank">${children}</a>`
     : html`<span>${children}</span>`;
 
-/** What the service says, for those who want it whole. */
+/** The complete JSON of the service, folded. */
 export const Json = ({ of }) => html`<details><summary>${word("details")}</summary><pre class="long">${JSON.stringify(of, null, 1)}</pre></details>`;

@@ -1,36 +1,36 @@
-/** Addresses completed while they are typed, by the geocoder. Used by the screens of a home and of the map, and by the palette. */
+/** Completes addresses with the geocoder while they are typed. Used by the screens of a home and of the map, and by the palette. */
 
 import { call, may } from "./api.js";
 import { Icon, html, useLoaded, useRested, useState } from "./parts.js";
 import { word } from "./language.js";
 import { attempt, toast } from "./toasts.js";
 
-/** Characters from which on completions are asked for, and results at most. */
+/** Minimum characters for completions, and maximum results. */
 const CHARS_MIN = 3;
 const RESULTS_MAX = 6;
-/** Rest after the last key before a completion is asked for, milliseconds. */
+/** Delay after the last key press before completions are requested, milliseconds. */
 const REST_MS = 180;
-/** Latitude and longitude, as maps write them. */
+/** Latitude and longitude in the order of maps. */
 const POSITION = /^\s*(-?\d{1,2}\.\d+)[,;\s]+(-?\d{1,3}\.\d+)\s*$/;
 
-/** Results of the geocoder for a text whose end may still be missing. */
+/** Returns results of the geocoder for a text whose last word may be incomplete. */
 const completions = (text, signal) =>
   call("GET", `/geocoding/search?autocomplete=1&limit=${RESULTS_MAX}&q=${encodeURIComponent(text)}`, undefined, { signal, isQuiet: true })
     .then(({ features }) => features);
 
-/** The position that a text is, if it is one. */
+/** Returns the position that a text contains, if it is one. */
 export function positionOf(text) {
   const [, lat, lon] = POSITION.exec(text) ?? [];
   return lat && { lat, lon };
 }
 
-/** Whether a text is long enough to search with, and begins with a letter or a digit. */
+/** Returns whether a text is long enough for a search and begins with a letter or a digit. */
 export const isSearched = (text) => text.length >= CHARS_MIN && /^[\p{L}\d]/u.test(text);
 
-/** A position as maps write it, in every language. */
+/** Formats a position in the order of maps, in every language. */
 export const positionText = ({ lat, lon }) => `${lat.toFixed(5)}, ${lon.toFixed(5)}`;
 
-/** Completions of a text as it is typed; none without the scope. */
+/** Returns completions of a text while it is typed; none without the scope. */
 export function useCompletions(text) {
   const rested = useRested(text.trim(), REST_MS);
   const isAsked = may("geocoding") && isSearched(rested) && !positionOf(rested);
@@ -47,9 +47,9 @@ export const placeIcon = ({ properties }) => (properties.type === "municipality"
 let fields = 0;
 
 /**
- * A field for an address. `onPick` receives the result that was chosen. If Enter is pressed without a choice, `onText` receives
- * the text; without `onText`, the first completion is chosen, and `onPosition` receives a latitude and longitude. `given` is
- * what it shows at first.
+ * A field for an address. `onPick` receives the chosen result. If Enter is pressed without a choice, `onText` receives the text;
+ * without `onText`, the first completion is chosen, and `onPosition` receives a latitude and longitude. `given` is the initial
+ * text.
  */
 export function AddressField({ label, given = "", onPick, onText, onPosition, isLarge = false }) {
   const [text, setText] = useState(given);

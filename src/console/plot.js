@@ -1,4 +1,4 @@
-/** Plots in the page's colours: lines and bars over time by uPlot, and pictures of single figures in SVG. */
+/** Plots in the page's colours: lines and bars over time with uPlot, and SVG charts of single figures. */
 
 import uPlot from "./vendor/uplot.mjs";
 import { html, useEffect, useRef, useState } from "./parts.js";
@@ -9,7 +9,7 @@ applyStyles("vendor/uplot.css");
 
 const COLOURS = ["--accent", "--second", "--third"];
 const HEIGHT = 200;
-/** The value axis is as wide as its longest number, pixels per character. */
+/** Pixels per character: the value axis is as wide as its longest number. */
 const CHARACTER = 7;
 /** Steps between ticks of whole numbers: 1, 2, 5, 10, … */
 const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((one) => one * 10 ** power)).flat();
@@ -17,9 +17,8 @@ const WHOLE_STEPS = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((one)
 const spoken = (value, apart) => (Math.abs(value) >= 100_000 ? short(value) : number(value, apart < 1 ? 2 : 0));
 
 /**
- * `times` in milliseconds; each line `{label, values, isBars}` with as many values, null where there is none. `from0` begins
- * the value axis at 0, `isStepped` holds each value until the next one. The head says what the lines are, and the values under
- * the pointer.
+ * `times` are in milliseconds. Each line, `{label, values, isBars}`, has as many values; null means none. `from0` starts the value
+ * axis at 0, `isStepped` holds each value until the next one. The head names the lines and shows the values under the pointer.
  */
 export function LinePlot({ title, times, lines, isStepped, from0 = false, height = HEIGHT }) {
   const place = useRef(null);
@@ -40,7 +39,7 @@ export function LinePlot({ title, times, lines, isStepped, from0 = false, height
     const isFrom0 = from0 || isBarred;
     // Counts have no ticks between whole numbers.
     const isWhole = lines.every((one) => one.values.every((value) => value === null || Number.isInteger(value)));
-    // Half a bar has room at each end.
+    // Leaves room for half a bar at each end.
     const apart = times.length > 1 ? (times[1] - times[0]) / 1000 : 86_400;
     const range = (_, least, most) => {
       if (least === null || (least === 0 && most === 0)) return [0, 1];
@@ -85,7 +84,7 @@ export function IntervalBar({ value, lower, upper, dots = [], lit, onHover }) {
   const margin = (upper - lower) * 0.35;
   const [least, most] = [Math.max(0, lower - margin), upper + margin];
   const percent = (price) => `${Math.max(0, Math.min(100, ((price - least) / (most - least)) * 100))}%`;
-  // Half of a price stays within either end.
+  // Keeps the text of a price inside at both ends.
   const inside = (price) => `clamp(3em, ${percent(price)}, 100% - 3em)`;
   const shown = dots.filter(({ price }) => price >= least && price <= most);
   return html`<div class="interval" role="img" aria-label=${`${word("value")} ${euros(value)}, ${word("from")} ${euros(lower)} ${word("to")} ${euros(upper)}`}>
@@ -97,7 +96,7 @@ export function IntervalBar({ value, lower, upper, dots = [], lit, onHover }) {
   </div>`;
 }
 
-/** Amounts added up from left to right, as bars: `[label, amount]`, the first of them the base; then their `total` as `[label, amount]`. */
+/** Amounts that add up from left to right, as bars: `[label, amount]`, the first one is the base; then their `total` as `[label, amount]`. */
 export function Waterfall({ parts, total, show }) {
   let sum = 0;
   const bars = parts.map(([label, amount]) => {
@@ -117,7 +116,7 @@ export function Waterfall({ parts, total, show }) {
     <span class="number">${bar.name === "more" ? "+" : ""}${show(bar.amount)}</span></li>`)}</ol>`;
 }
 
-/** Bars next to their names: `[label, value]`; `mark` is a value that all should reach. */
+/** Bars with their names: `[label, value]`; `mark` is the value that all should reach. */
 export function Bars({ rows, show, mark, most }) {
   const top = most ?? Math.max(...rows.map(([, value]) => value), mark ?? 0, 1e-9);
   const percent = (value) => `${(Math.min(value, top) / top) * 100}%`;

@@ -1,4 +1,4 @@
-/** The rail: the screens of the key, the palette, and a menu of what belongs to the session. On a phone it is a bar. */
+/** The navigation rail: the screens of the key, the palette, and the menu of the session. On a phone it is a bar. */
 
 import { asCurl, end, lastCall, may, who } from "./api.js";
 import { Mark } from "./icons.js";
@@ -7,15 +7,15 @@ import { Icon, Popover, Segments, html, useState } from "./parts.js";
 import { chooseTheme, chosenTheme } from "./theme.js";
 import { attempt, copy, toast } from "./toasts.js";
 
-/** Copies the last call of the screen as a line for a shell. */
+/** Copies the last call of the screen as a shell command. */
 export const copyCall = () => (lastCall ? copy(asCurl(lastCall), word("callCopied")) : toast(word("noCall"), true));
 
-/** The name of a screen; keys without the scope of operators see only their usage in that of operations. */
+/** Returns the name of a screen. Keys without the scope of operators see only their usage on the screen of operations. */
 export const screenName = (name) => word(name === "operations" && !may("admin") ? "usage" : name);
 
 export const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** Screens in the bar of a phone, next to the menu: the first of these that the key has. The others are in the menu. */
+/** Screens in the bar on a phone: the first of these that the key may use. The others are in the menu. */
 const BAR_MAX = 4;
 const BAR_ORDER = ["map", "home", "alerts", "portfolios", "query", "operations", "pairs"];
 const inBar = (screens) => BAR_ORDER.filter((name) => screens.includes(name)).slice(0, BAR_MAX);
@@ -39,7 +39,7 @@ export function Rail({ screens, screen, onSearch }) {
   </header>`;
 }
 
-/** Says that the data are not real, and where real ones come from. */
+/** Warns that the data are invented, and says where to get real data. */
 const Invented = () => html`<${Popover} className="invented" content="control" side label=${word("invented")} title=${`${word("inventedAbout")} toise start --departments 48`} button=${word("invented")}>
   <div class="form"><p>${word("inventedAbout")} <code class="nowrap">toise start --departments 48</code></p>
     <a href="../docs/guide/data-sources" target="_blank" rel="noopener">${word("inventedSources")}</a></div><//>`;

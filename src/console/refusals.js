@@ -1,6 +1,6 @@
-/** Which refusals of the service the console says in its own words. The others are shown as the service wrote them. */
+/** The error responses for which the console has its own words. Others are shown with the service's message. */
 
-/** Names of words.js by the code of the error, its status or its message: the first that fits counts. */
+/** Names in words.js by the code, status or message of an error; the first match applies. */
 const REASONS = [
   ["error.key", ({ code }) => code === 10001],
   ["error.scope", ({ code, message }) => code === 10004 && /the scope "/.test(message)],
@@ -21,7 +21,7 @@ const REASONS = [
   ["error.text", ({ message }) => message.startsWith("q: must have 3 to 200 characters")],
 ];
 
-/** The name of the words for a refusal and the values in them; no name where the service's own words must do. */
+/** Returns the name of the words for an error and their values; no name if the service's message is to be shown. */
 export function reasonOf(status, code, message) {
   const [name] = REASONS.find(([, fits]) => fits({ status, code, message })) ?? [];
   const [, scope] = /the scope "(\w+)"/.exec(message) ?? [];

@@ -1,8 +1,8 @@
-/** Rows of an answer: read while it arrives, put in order, found on the map, and written as CSV. */
+/** Rows of a response: reads them while they arrive, sorts them, finds their position, and writes them as CSV. */
 
 /**
- * Reads rows of NDJSON, one object a line, up to a maximum of rows and of letters, and then cancels the answer, also in the middle
- * of a line. Gives the rows and whether they are all.
+ * Reads rows of NDJSON, one object per line, up to a maximum of rows and characters, and then cancels the response, also in the
+ * middle of a line. Returns the rows and whether they are complete.
  */
 export async function readRows(body, most, mostLetters = Infinity) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -16,7 +16,7 @@ export async function readRows(body, most, mostLetters = Infinity) {
   for (;;) {
     const { done, value } = await reader.read();
     const lines = (value ?? "").split("\n");
-    // Only what is new is split: a line of a large geometry comes in many parts.
+    // Only the new text is split, because the line of a large geometry arrives in many parts.
     lines[0] = rest + lines[0];
     rest = done ? "" : lines.pop();
     for (const line of lines.filter(Boolean)) {
@@ -31,10 +31,10 @@ export async function readRows(body, most, mostLetters = Infinity) {
 
 const isNone = (value) => value === null || value === undefined;
 
-/** Digits of a number that is not whole: sums of such numbers are not exact beyond them. */
+/** Digits of a fractional number: sums of such numbers are not exact beyond them. */
 const DIGITS = 12;
 
-/** A value of a row as text. */
+/** Returns a value of a row as text. */
 export function textOf(value) {
   if (isNone(value)) return "";
   if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(DIGITS)));
@@ -43,7 +43,7 @@ export function textOf(value) {
 
 const letters = new Intl.Collator(undefined, { numeric: true });
 
-/** Rows in the order of a column: numbers by size, other values by their letters, rows without a value last. */
+/** Sorts rows by a column: numbers by size, other values alphabetically, rows without a value last. */
 export function sortedBy(rows, name, isDescending) {
   const sign = isDescending ? -1 : 1;
   return [...rows].sort(({ [name]: one }, { [name]: other }) => {
@@ -53,11 +53,11 @@ export function sortedBy(rows, name, isDescending) {
   });
 }
 
-/** Columns with numbers alone. */
+/** Returns the columns that contain only numbers. */
 export const numericColumns = (rows) =>
   Object.keys(rows[0] ?? {}).filter((name) => rows.some((row) => !isNone(row[name])) && rows.every((row) => isNone(row[name]) || typeof row[name] === "number"));
 
-/** The columns `{lat, lon}` of a position, alone or with a common prefix, in degrees; null without one. */
+/** Returns the columns `{lat, lon}` of a position in degrees, with or without a common prefix; null if there are none. */
 export function positionColumns(rows) {
   const names = numericColumns(rows);
   const isWithin = (name, most) => rows.every((row) => isNone(row[name]) || Math.abs(row[name]) <= most);
@@ -69,13 +69,13 @@ export function positionColumns(rows) {
   return null;
 }
 
-/** Bounds that part the values of a column into `count` classes of about as many rows: the least value of each class, each once. */
+/** Returns the bounds that split the values of a column into `count` classes of similar size: the lowest value of each class, each once. */
 export function classesOf(rows, name, count) {
   const values = rows.map((row) => row[name]).filter((value) => !isNone(value)).sort((one, other) => one - other);
   return [...new Set(Array.from({ length: count }, (_, nth) => values[Math.floor((nth * values.length) / count)]))].filter((value) => value !== undefined);
 }
 
-/** A row without nested objects: their values get dotted names, and lists of objects are left out. */
+/** Flattens a row: values of nested objects get dotted names, and lists of objects are left out. */
 function flat(row, prefix = "") {
   return Object.entries(row).flatMap(([name, value]) => {
     if (isNone(value)) return [];
@@ -84,7 +84,7 @@ function flat(row, prefix = "") {
   });
 }
 
-/** Cells that a spreadsheet would run as formulas; a negative number is none. The service escapes the same ones in `safe-csv`. */
+/** Matches cells that a spreadsheet would run as formulas; negative numbers are not. The service escapes the same cells in `safe-csv`. */
 const FORMULA = /^(?:[=+@\t\r]|-(?!\d+(?:[.,]\d+)?(?:[eE][-+]?\d+)?$))/;
 
 function csvCell(value) {
@@ -93,7 +93,7 @@ function csvCell(value) {
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Rows as CSV, whose columns are all names that occur, in the order in which they do. */
+/** Writes rows as CSV. The columns are all names that occur, in order of appearance. */
 export function csvOf(rows) {
   const all = rows.map((row) => Object.fromEntries(flat(row)));
   const names = [...new Set(all.flatMap(Object.keys))];

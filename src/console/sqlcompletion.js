@@ -1,25 +1,25 @@
-/** What may stand at the caret of a query: tables, columns, functions and keywords. Without markup; sqleditor.js shows it. */
+/** Completions at the caret of a query: tables, columns, functions and keywords. Contains no markup; sqleditor.js shows them. */
 
 const KEYWORDS = [
   "select", "distinct", "from", "where", "group by", "order by", "having", "limit", "offset", "qualify", "join", "left join", "full join", "cross join", "on", "using", "as",
   "and", "or", "not", "in", "is null", "is not null", "between", "like", "ilike", "exists", "case", "when", "then", "else", "end", "with", "union all", "union", "except",
   "intersect", "by", "asc", "desc", "nulls last", "nulls first", "over", "partition by", "filter", "interval", "cast", "true", "false", "null", "describe", "summarize",
 ];
-/** What is offered at most. */
+/** Maximum completions. */
 const OFFERED_MAX = 60;
-/** Characters from which on names are also found by a part within. */
+/** Minimum characters to find names by a part in their middle. */
 const WITHIN_CHARS_MIN = 2;
 const STRINGS_AND_COMMENTS = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\//g;
 const NOT_AN_ALIAS = [...new Set([...KEYWORDS.map((one) => one.split(" ")[0]), "inner", "right", "natural", "for"])].filter((one) => one !== "as");
 const READ = new RegExp(`\\b(?:from|join)\\s+([a-z_]\\w*)(?:\\s+(?:as\\s+)?(?!(?:${NOT_AN_ALIAS.join("|")})\\b)([a-z_]\\w*))?`, "gi");
 
-/** Whether a position after this text is within a string, a quoted name or a comment. */
+/** Returns whether the position after this text is inside a string, a quoted name or a comment. */
 function isQuoted(before) {
   const open = before.replace(STRINGS_AND_COMMENTS, (found) => (/^--[^\n]*$/.test(found) ? "'" : " "));
   return /['"]|\/\*/.test(open);
 }
 
-/** Tables that a query reads, by the names that it gives them. */
+/** Returns the tables of a query by their aliases. */
 function tablesOf(query) {
   const named = new Map();
   for (const [, table, alias] of query.replace(STRINGS_AND_COMMENTS, " ").matchAll(READ)) {
@@ -29,7 +29,7 @@ function tablesOf(query) {
   return named;
 }
 
-/** How well a name fits a word: 0 by its beginning, 1 by the beginning of a part, 2 by letters within; null not at all. */
+/** Returns how well a name matches a word: 0 at its beginning, 1 at the beginning of a part, 2 in the middle, null not at all. */
 function fit(name, word) {
   const text = name.toLowerCase();
   if (text.startsWith(word)) return 0;
@@ -38,9 +38,9 @@ function fit(name, word) {
 }
 
 /**
- * What may stand at the caret: `{from, to, items}`, of which each item `{kind, name, about, text}` replaces the text from `from` to
- * `to`; null if there is nothing to offer. `schema` is `{columns: [{table, name, type}], functions: [{name, type}]}`. Unless it is
- * `isAsked` for, nothing is offered without a word, or for one that is whole.
+ * Returns the completions at the caret: `{from, to, items}`, where each item `{kind, name, about, text}` replaces the text from `from`
+ * to `to`; null if there are none. `schema` is `{columns: [{table, name, type}], functions: [{name, type}]}`. Unless `isAsked`, there
+ * are none without a word or for a complete one.
  */
 export function completionsOf(query, caret, schema, isAsked = false) {
   const before = query.slice(0, caret);

@@ -5,11 +5,11 @@ import { word } from "./language.js";
 import { Icon, html, useEffect, useRef, useState } from "./parts.js";
 
 const LIST = "query-completions";
-/** Room that the list keeps to the edges of the window, pixels. */
+/** Margin between the list and the edges of the window, pixels. */
 const EDGE_PX = 8;
 const ICONS = { table: "table", column: "columns", function: "code", keyword: "query" };
 
-/** Replaces a part of a field as typing does, so that it can be undone. */
+/** Replaces a part of a field as if it were typed, so that it can be undone. */
 export function replaceText(area, from, to, text) {
   area.focus();
   area.setSelectionRange(from, to);
@@ -18,7 +18,7 @@ export function replaceText(area, from, to, text) {
   area.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Where a character of a field is in the window: left edge, top and bottom of its line, pixels. */
+/** Returns the position of a character of a field in the window: left edge, top and bottom of its line, pixels. */
 function placeOf(area, position) {
   const style = getComputedStyle(area);
   const lines = area.value.slice(0, position).split("\n");
@@ -30,7 +30,7 @@ function placeOf(area, position) {
   return { left: box.left + parseFloat(style.paddingLeft) + pen.measureText(lines.at(-1).replaceAll("\t", "  ")).width - area.scrollLeft, top, bottom: top + height };
 }
 
-/** `schema` is what completion knows; `fault` is the line and column of an error. */
+/** `schema` is the schema for completion; `fault` is the line and column of an error. */
 export function Editor({ place, text, schema, onText, onRun, fault }) {
   const numbers = useRef(null);
   const list = useRef(null);
@@ -91,7 +91,7 @@ export function Editor({ place, text, schema, onText, onRun, fault }) {
     };
   }, [offered]);
   useEffect(() => list.current.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }), [offered, nth]);
-  // A field of several lines is no combobox until it has a list.
+  // A field of several lines is not a combobox until it has a list.
   const roles = offered ? { role: "combobox", "aria-expanded": "true", "aria-activedescendant": `${LIST}-${nth}` } : {};
   return html`<div class="editor"><ol class="numbers" ref=${numbers} aria-hidden="true">${Array.from({ length: lines }, (_, at) => html`<li class=${fault?.line === at + 1 ? "bad" : ""}>${at + 1}</li>`)}</ol>
     <textarea ref=${place} rows=${Math.max(8, Math.min(20, lines + 1))} wrap="off" spellcheck="false" autocapitalize="off" autocomplete="off" aria-label="SQL" value=${text}

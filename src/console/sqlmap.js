@@ -1,4 +1,4 @@
-/** The rows of a query on the map: a point for each, coloured by a column of numbers, and one row opened. */
+/** The rows of a query on the map: a point for each, coloured by a numeric column, and one opened row. */
 
 import { counted, number, word } from "./language.js";
 import { MapView } from "./map.js";
@@ -7,7 +7,7 @@ import { Icon, html, useState } from "./parts.js";
 import { classesOf, numericColumns, textOf } from "./rows.js";
 import { useTheme } from "./theme.js";
 
-/** Columns whose values a pointer reads. */
+/** Number of columns whose values are shown at the pointer. */
 const SAID_MAX = 4;
 
 /** `position` names the columns of latitude and longitude. */

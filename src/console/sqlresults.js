@@ -1,4 +1,4 @@
-/** The rows of a query: as a table that can be put in order, as a plot, or on the map. */
+/** The rows of a query: as a table that can be sorted, as a plot, or on the map. */
 
 import { counted, number, word } from "./language.js";
 import { Icon, Segments, Skeleton, Table, html, useEffect, useLoaded, useState } from "./parts.js";
@@ -6,12 +6,12 @@ import { Bars, LinePlot } from "./plot.js";
 import { may } from "./api.js";
 import { numericColumns, positionColumns, sortedBy, textOf } from "./rows.js";
 
-/** Rows that are drawn as bars. */
+/** Maximum rows drawn as bars. */
 const BARS_MAX = 40;
-/** Columns that are drawn as lines. */
+/** Maximum columns drawn as lines. */
 const LINES_MAX = 3;
 
-/** How rows can be drawn: as lines where the first column is a time, each once, and others are numbers; as bars of the last number where they are few. */
+/** Returns how rows can be plotted: as lines if the first column is a time without duplicates and others are numbers; as bars of the last number if they are few. */
 function plotOf(rows) {
   const [first] = Object.keys(rows[0] ?? {});
   const numbers = numericColumns(rows).filter((name) => name !== first);
@@ -31,7 +31,7 @@ function plotOf(rows) {
 const Plot = ({ of }) => of.isTime ? html`<${LinePlot} height=${280} title=${of.title} times=${of.times} lines=${of.lines} />`
   : html`<div class="plotted"><h3>${of.title}</h3><${Bars} show=${(value) => number(value, 1)} rows=${of.bars} /></div>`;
 
-/** A table whose columns put it in order: rising, falling, and as the query gave it. */
+/** A table that can be sorted by its columns: ascending, descending, or in the order of the query. */
 function Sorted({ rows }) {
   const [by, setBy] = useState({});
   const press = (name) => setBy(by.name !== name ? { name } : by.isDescending ? {} : { name, isDescending: true });
@@ -49,7 +49,7 @@ function Mapped({ rows, position }) {
   return Shown ? html`<${Shown} rows=${rows} position=${position} />` : html`<${Skeleton} lines=${8} />`;
 }
 
-/** `of` is the rows, whether they are all, and the seconds they took. */
+/** `of` has the rows, whether they are complete, and the seconds that the query took. */
 export function Results({ of }) {
   const { rows, isWhole, seconds } = of;
   const plot = plotOf(rows);

@@ -1,4 +1,4 @@
-/** Files of rows, read in the browser: CSV, JSON and NDJSON. `toise ingest` reads more formats and larger files. */
+/** Reads files of rows in the browser: CSV, JSON and NDJSON. `toise ingest` reads more formats and larger files. */
 
 /** Maximum size of a file, bytes: its rows are held in memory. */
 const BYTES_MAX = 64 * 2 ** 20;
@@ -8,7 +8,7 @@ const QUOTE = '"';
 /** A file that cannot be read; the message is a name of words.js. */
 export class Unreadable extends Error {}
 
-/** Text of bytes, and the encoding that it is in. What is not UTF-8 is read as Windows-1252, which any bytes are. */
+/** Decodes bytes, and returns the text and its encoding. Anything that is not UTF-8 is read as Windows-1252, in which all bytes are valid. */
 function decoded(bytes) {
   const [first, second] = bytes;
   const marked = first === 0xff && second === 0xfe ? "utf-16le" : first === 0xfe && second === 0xff ? "utf-16be" : null;
@@ -20,7 +20,7 @@ function decoded(bytes) {
   }
 }
 
-/** Cells of every line; a quoted cell may hold delimiters and line ends. Empty lines are left out. */
+/** Returns the cells of each line; a quoted cell may contain delimiters and line ends. Empty lines are skipped. */
 function cellsOf(text, delimiter) {
   const lines = [];
   let line = [];
@@ -55,7 +55,7 @@ function cellsOf(text, delimiter) {
   return lines;
 }
 
-/** The delimiter of which the header has most. */
+/** Returns the delimiter that occurs most often in the header. */
 function delimiterOf(text) {
   const header = text.slice(0, 1 + (text + "\n").search(/[\r\n]/)).replaceAll(/"[^"]*"/g, "");
   const counts = DELIMITERS.map((one) => header.split(one).length);

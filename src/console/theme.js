@@ -1,4 +1,4 @@
-/** The theme, light or dark, and the page's colours for what draws on a canvas. */
+/** The theme, light or dark, and the page's colours for code that draws on a canvas. */
 
 import { useEffect, useState } from "./vendor/preact.mjs";
 
@@ -6,7 +6,7 @@ const KEPT = "toise-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const root = document.documentElement;
 
-/** What was chosen: `light`, `dark`, or `system`. */
+/** Returns the chosen theme: `light`, `dark`, or `system`. */
 export const chosenTheme = () => localStorage.getItem(KEPT) ?? "system";
 
 function apply() {
@@ -14,7 +14,7 @@ function apply() {
   root.dataset.theme = chosen === "system" ? (dark.matches ? "dark" : "light") : chosen;
 }
 
-/** Chooses a theme and keeps it for the next visit. */
+/** Sets the theme and stores it for the next visit. */
 export function chooseTheme(theme) {
   if (theme === "system") localStorage.removeItem(KEPT);
   else localStorage.setItem(KEPT, theme);
@@ -24,7 +24,7 @@ export function chooseTheme(theme) {
 apply();
 dark.addEventListener("change", apply);
 
-/** The theme in use; what draws on a canvas draws again when it changes. */
+/** Returns the current theme; components that draw on a canvas redraw when it changes. */
 export function useTheme() {
   const [theme, setTheme] = useState(root.dataset.theme);
   useEffect(() => {
@@ -35,12 +35,12 @@ export function useTheme() {
   return theme;
 }
 
-/** Applies a style sheet that the page loads without waiting for it. It keeps its place before those of the console. */
+/** Applies a style sheet that the page loads without waiting for it. It stays before those of the console. */
 export function applyStyles(path) {
   document.querySelector(`link[href="${path}"]`).media = "all";
 }
 
-/** Reads colours of the style sheet, such as `--accent`, as a canvas takes them. */
+/** Returns colours of the style sheet, such as `--accent`, in the form that a canvas accepts. */
 export function colours(...names) {
   const probe = document.body.appendChild(document.createElement("i"));
   const found = names.map((name) => {

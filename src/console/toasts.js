@@ -23,7 +23,7 @@ export function toast(text, isFault = false) {
   setTimeout(() => change(shown.filter(({ id }) => id !== one.id)), STAYS_MS);
 }
 
-/** Runs an action and shows `done` when it has succeeded, or why it failed. Gives whether it succeeded. */
+/** Runs an action, and shows `done` if it succeeded or why it failed. Returns whether it succeeded. */
 export async function attempt(act, done) {
   try {
     await act();
@@ -35,7 +35,7 @@ export async function attempt(act, done) {
   return true;
 }
 
-/** Copies a text and shows `done`. Browsers allow it only to pages that came over TLS or from the same machine. */
+/** Copies a text and shows `done`. Browsers allow it only for pages loaded over TLS or from the same machine. */
 export async function copy(text, done) {
   try {
     await navigator.clipboard.writeText(text);

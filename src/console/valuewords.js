@@ -1,4 +1,4 @@
-/** Values of the contract and of open data, in English and French: those of the filters that the console names. */
+/** English and French words for values of the contract and of open data: those of the filters that the console offers. */
 
 export const VALUE_WORDS = {
   true: ["yes", "oui"],

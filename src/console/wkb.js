@@ -1,7 +1,7 @@
-/** Geometries of layers as rows of SQL have them: well-known binary in hexadecimal digits, always little-endian and flat. */
+/** Reads geometries of layers from SQL rows: well-known binary in hexadecimal digits, always little-endian and two-dimensional. */
 
 const TYPES = ["Point", "LineString", "Polygon", "MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"];
-/** The value of a hexadecimal digit by its code. */
+/** Returns the value of a hexadecimal digit by its character code. */
 const digit = (code) => (code <= 57 ? code - 48 : (code | 32) - 87);
 
 function bytesOf(hex) {
@@ -10,7 +10,7 @@ function bytesOf(hex) {
   return bytes;
 }
 
-/** A geometry as GeoJSON. */
+/** Converts a geometry to GeoJSON. */
 export function geometryOfHex(hex) {
   const view = new DataView(bytesOf(hex).buffer);
   let at = 0;

@@ -1,17 +1,17 @@
-/** The years of a dataset over the map: all of them, one, or one after the other, which set the filter of the date; or two that are compared. */
+/** The choice of years over the map: all, one, or one after the other, which sets the date filter; or two that are compared. */
 
 import { parameter } from "./filters.js";
 import { word } from "./language.js";
 import { Icon, html, useEffect, useLoaded, useState } from "./parts.js";
 
-/** Years shown at most, the newest. */
+/** Maximum years shown, the newest ones. */
 const YEARS_MAX = 8;
-/** How long a year is shown while they play, milliseconds. */
+/** Time for which each year is shown during playback, milliseconds. */
 const PLAY_MS = 2_500;
-/** The month from which on the last year counts as whole. */
+/** The last year counts as complete from this month on. */
 const LAST_MONTH = 12;
 
-/** The years of a dataset in order, and the last whole one; `dates` gives its first and last date. No years until they are known. */
+/** Returns the years of a dataset in order, and the last complete one; `dates` returns its first and last date. Empty until they are known. */
 export function useYears(dates) {
   const asked = useLoaded(async (signal) => dates?.(signal) ?? [], []);
   const [first, last] = (asked.value ?? []).map((date) => (date ?? "").split("-").map(Number));
@@ -20,7 +20,7 @@ export function useYears(dates) {
   return { isKnown: true, years, whole: last[1] < LAST_MONTH && years.length > 2 ? last[0] - 1 : last[0] };
 }
 
-/** `field` is that of the filter, `of` the years of the dataset. */
+/** `field` is the field of the filter, `of` has the years of the dataset. */
 export function Years({ field, of, parameters, set }) {
   const [isPlaying, setPlaying] = useState(false);
   const years = of.years.slice(-YEARS_MAX);
@@ -48,8 +48,8 @@ export function Years({ field, of, parameters, set }) {
 }
 
 /**
- * Two lists of periods. A period cannot be compared with itself: choosing it exchanges the two. `onChange` receives both, `label` and
- * `labels` name the lists, and `text` writes a period.
+ * Two lists of periods. A period cannot be compared with itself: choosing it swaps the two. `onChange` receives both, `label` and
+ * `labels` name the lists, and `text` formats a period.
  */
 export function Comparison({ periods, compared, onChange, label, labels, text = String }) {
   const choose = (nth, period) => {

@@ -1,4 +1,5 @@
-/** Alerts: saved searches whose new matches go to a webhook. The list, and one alert followed to what its receiver answered. */
+/** Alerts: saved searches whose new matches are sent to a webhook. Shows the list, and one alert with its deliveries and the responses
+    of its receiver. */
 
 import { KINDS, alertsOf, findAlert } from "../alertlist.js";
 import { call } from "../api.js";
@@ -9,11 +10,11 @@ import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
 
-/** How often deliveries and matches are looked at again, milliseconds for each page that is shown. */
+/** Interval of reloading deliveries and matches, milliseconds per page shown. */
 const TAIL_MS = 2_000;
 /** Deliveries or matches on a page. */
 const PAGE = 20;
-/** Days of matches that are sent again, and matches at most. */
+/** Days of matches that a replay sends, and their maximum number. */
 const REPLAY_DAYS = 7;
 const REPLAY_MAX = 100;
 const DAY_MS = 86_400_000;
@@ -31,7 +32,7 @@ export function Alerts({ parameters, set }) {
   const pages = useRef(1);
   const alerts = useLoaded((signal) => alertsOf(pages.current, signal), []);
   const { alerts: listed = [], hasMore } = alerts.value ?? {};
-  // The alert of the address, such as one that was just made, may be on a later page.
+  // The alert in the URL, such as a new one, may be on a later page.
   const isApart = Boolean(parameters.alert && hasMore) && !listed.some((alert) => alert.alert_id === parameters.alert);
   const apart = useLoaded(async (signal) => (isApart ? findAlert(parameters.alert, signal) : null), [isApart && parameters.alert, alerts.value]);
   const list = isApart && apart.value?.alert_id === parameters.alert ? [apart.value, ...listed] : listed;
@@ -62,7 +63,7 @@ export function Alerts({ parameters, set }) {
   </div>`;
 }
 
-/** One alert: its search, its deliveries as they happen, and what it matched. */
+/** One alert: its search, its deliveries as they happen, and its matches. */
 function Followed({ alert, onChange }) {
   const { base } = KINDS[alert.kind];
   const path = `${base}/${alert.alert_id}`;
@@ -120,7 +121,7 @@ function Followed({ alert, onChange }) {
   </section>`;
 }
 
-/** Another name or receiver of an alert; what it matched before is kept. */
+/** Changes the name or receiver of an alert; its earlier matches are kept. */
 function EditAlert({ path, alert, onEnd }) {
   const [fault, setFault] = useState(null);
   const change = async (event) => {

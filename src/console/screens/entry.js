@@ -1,4 +1,4 @@
-/** Getting in: a key becomes a session. */
+/** Login: exchanges a key for a session. */
 
 import { begin } from "../api.js";
 import { Mark } from "../icons.js";
@@ -9,7 +9,7 @@ export function Entry() {
   const [fault, setFault] = useState(null);
   const submit = async (event) => {
     event.preventDefault();
-    // A link to a screen leads there; without one, the key is introduced first.
+    // A link to a screen leads there; otherwise the welcome screen is shown first.
     if (!/^#\/\w/.test(location.hash)) history.replaceState(null, "", "#/welcome");
     try {
       await begin({ key: new FormData(event.target).get("key") });

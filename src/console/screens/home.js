@@ -1,4 +1,4 @@
-/** One home: found by its address or a click, valued, with what was sold, diagnosed and offered around it. */
+/** One home: finds it by its address or a click, values it, and shows sales, diagnostics and adverts around it. */
 
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
@@ -15,26 +15,26 @@ import { WhatIf } from "./whatif.js";
 
 /** Sales on the map in addition to the comparables. */
 const COMPARABLES_KM = "5km";
-/** Results of the geocoder that are asked about where none is sure. */
+/** Maximum results of the geocoder to choose from if none is certain. */
 const CANDIDATES = 5;
-/** Rest after a change before a value is asked for, milliseconds. */
+/** Delay after a change before a value is requested, milliseconds. */
 const REST_MS = 250;
-/** A click names a home from this zoom on; before, it leads to the zoom at which buildings can be told apart. */
+/** From this zoom on, a click selects a home; below it, a click zooms in until buildings can be distinguished. */
 const CLICK_ZOOM_MIN = 13;
 const BUILDINGS_ZOOM = 15;
-/** Sales that are read to find addresses that serve as examples, and examples. */
+/** Sales that are read to find example addresses, and the number of examples. */
 const EXAMPLES_READ = 20;
 const EXAMPLES_MAX = 3;
-/** A value is rounded to this where its interval is wider than several times as much, EUR. */
+/** A value is rounded to this amount if its interval is several times wider, EUR. */
 const ROUND_EUR = 1_000;
 const ROUND_WIDER_EUR = 5_000;
-/** Types of sales that are homes. */
+/** Types of sales that count as homes. */
 const HOMES_SOLD = ["Appartement", "Maison"];
 const CONFIDENCE = { HIGH: "good", MEDIUM: "accent", LOW: "warn" };
 
 export function Home({ parameters, set }) {
   const [fault, setFault] = useState(null);
-  // The text that was asked for and is no sure address, and the places that it may mean.
+  // The entered text that is not a certain address, and the places that it may mean.
   const [asked, setAsked] = useState("");
   const [candidates, setCandidates] = useState([]);
   const [comparables, setComparables] = useState([]);
@@ -52,7 +52,7 @@ export function Home({ parameters, set }) {
   const find = async (text) => {
     const position = positionOf(text);
     if (position) return pick(position);
-    // The value of the place before would look like that of this address.
+    // The value of the previous place would look like that of this address.
     setAsked(text);
     setFault(null);
     setCandidates([]);
@@ -73,7 +73,7 @@ export function Home({ parameters, set }) {
   };
   const at = parameters.lat && { lat: Number(parameters.lat), lon: Number(parameters.lon) };
   const isHome = at && !parameters.town;
-  // The commune of a click, for its prices, and the address next to it.
+  // The commune of a clicked position, for its prices, and the nearest address.
   const place = useLoaded(async (signal) => {
     if (!at || parameters.city || !may("geocoding")) return { city: parameters.city };
     const found = await call("GET", `/geocoding/reverse?limit=1&lat=${at.lat}&lon=${at.lon}`, undefined, { signal, isQuiet: true });
@@ -104,7 +104,7 @@ export function Home({ parameters, set }) {
   </div>`;
 }
 
-/** The addresses of homes that were sold last, to try the screen with. */
+/** Addresses of recently sold homes, as examples. */
 function Examples({ onPick }) {
   const sold = useLoaded(async (signal) => {
     if (!may("search")) return [];
@@ -125,7 +125,7 @@ function Examples({ onPick }) {
     ${homes.map((sale) => html`<button type="button" class="chip" key=${sale.id} onClick=${() => onPick(place(sale))}><span>${labelOf(sale)}</span></button>`)}</div>`;
 }
 
-/** What is assumed of a home: all of it, or what was not said; nothing if it is described. */
+/** Describes the assumptions about a home: all values, or the unstated ones; nothing if all are stated. */
 function assumedText(parameters, surface) {
   const rooms = Number(parameters.rooms || USUAL.rooms);
   if (DESCRIBED.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms: counted("someRooms", rooms) });
@@ -133,7 +133,7 @@ function assumedText(parameters, surface) {
   return values.length > 0 ? word("assumedToo", { values: values.join(", ") }) : "";
 }
 
-/** The value of a home with its reasons, and what it would be if it were described otherwise. */
+/** The value of a home with its reasons, and the controls for what-if. */
 function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const body = useRested(estimateOf(at, parameters), REST_MS);
   const asked = useLoaded(async (signal) => {
@@ -146,7 +146,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
     onComparables(value ? [...value.places.values()] : []);
     return () => onComparables([]);
   }, [value]);
-  // The first value of the place, with which what-if compares.
+  // The first value of the place; what-if compares with it.
   const first = useRef(null);
   if (value && !first.current) first.current = { price: value.price, parameters: Object.fromEntries(DESCRIBED.map((name) => [name, parameters[name] ?? ""])) };
   const difference = value ? value.price - first.current.price : 0;
@@ -157,7 +157,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   const headline = value && upper - lower > ROUND_WIDER_EUR ? Math.round(value.price / ROUND_EUR) * ROUND_EUR : value?.price;
   const assumed = value && assumedText(parameters, value.surface);
   const isFlat = typeOf(parameters) === "CLASS_FLAT";
-  // A flat has no land, which makes its value another than that of the typical home.
+  // A flat has no land, which makes its value different from that of the typical home.
   const nameOf = (name) => {
     if (isFlat && name === "landSurface") return word("noLand");
     return name.startsWith("has") ? word(`feature.${name.slice(3)}`) : word(`part.${name}`).replace("part.", "");
@@ -195,10 +195,10 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   </div>`;
 }
 
-/** Sales that were read before, by identifier: a change of the home asks for many of them again. */
+/** Sales that were already read, by identifier, because a change of the home needs many of them again. */
 const known = new Map();
 
-/** The recorded sales behind comparables, by identifier, where the key may search them. */
+/** Returns the recorded sales behind comparables by identifier, if the key may search them. */
 async function placed(comparables, at, signal) {
   if (!may("search")) return new Map();
   const search = async (id) => {

@@ -1,4 +1,4 @@
-/** Around a home: the price path of its commune and department, and what was sold, diagnosed and offered near it. */
+/** Around a home: the price series of its commune and department, and sales, diagnostics and adverts near it. */
 
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
@@ -10,8 +10,8 @@ import { spokenValue } from "../filters.js";
 import { Outside, Segments, Table, Waiting, html, useLoaded, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 
-/** Sales and diagnostics of the building and its neighbours lie within this many metres; adverts, which are placed less
-    exactly, within this many kilometres. */
+/** Radius for sales and diagnostics of the building and its neighbours, metres; and for adverts, whose positions are less exact,
+    kilometres. */
 const NEAR_M = 150;
 const ADVERTS_KM = 1;
 const ROWS = 10;
@@ -51,7 +51,7 @@ export function Around({ at }) {
     };
     return call("POST", "/v2/protected/properties/search", { search: { filterProperty }, sortBy: "FIRST_SEEN_AT", orderBy: "DESC", size: ROWS }, { signal, isQuiet: true });
   }, key);
-  // What is a few metres away is in the building.
+  // Records a few metres away are in the building.
   const away = (place) => [word("distance"), (record) => (place(record) ? html`<span class="nowrap">${distance(metresBetween(at, place(record)))}</span>` : ""), true];
   const positionOf = (home) => {
     const [lon, lat] = home.location?.locationCoordinate?.location ?? [];

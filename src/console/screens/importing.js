@@ -1,4 +1,4 @@
-/** Import of adverts: a file is read in the browser, what was understood is shown, and its rows are sent once that is confirmed. */
+/** Imports adverts: reads a file in the browser, shows how it was understood, and sends its rows after confirmation. */
 
 import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../advertcolumns.js";
 import { call } from "../api.js";
@@ -7,7 +7,7 @@ import { Badge, Drop, Note, Table, html, useEffect, useRef, useState } from "../
 import { Unreadable, readTable } from "../tablefile.js";
 
 const PATH = `/v2/protected/admin/adverts?mapping=${MAPPING}`;
-/** Rows of one call, and values that are shown of a column. */
+/** Rows per call, and values shown of a column. */
 const ROWS_PER_CALL = 250;
 const VALUES_SHOWN = 3;
 const VALUE_CHARS_MAX = 60;
@@ -16,14 +16,14 @@ const ENDINGS = ".csv,.tsv,.txt,.json,.ndjson,.jsonl";
 const TOLD_MAX = 20;
 const OUTCOMES = ["created", "updated", "unchanged", "rejected"];
 
-/** What the service said of a row, without the place in the call, and without the value where there is one. */
+/** Returns the service's message about a row without the position in the call, and without the value if there is one. */
 const faultOf = (message) => message.replace(/^adverts\[\d+\]\.?:?\s*/, "");
 const warningOf = (message) => message.replace(/: "[^"]*"$/, "");
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 const cut = (text) => (text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX)}…` : text);
 
-/** The first values of a column that differ. */
+/** Returns the first distinct values of a column. */
 function valuesOf(rows, column) {
   const found = new Set();
   for (const row of rows) {
@@ -50,10 +50,10 @@ export function Importing() {
     ${fault && html`<${Note} kind="bad" role="alert">${fault}<//>`}</section>`;
 }
 
-/** What was understood of a file: its form, and the meaning of each column, which can be changed; then what came of its rows. */
+/** Shows how a file was understood: its format and the meaning of each column, which can be changed; then the outcome of its rows. */
 function Understood({ file, onLeave }) {
   const [chosen, setChosen] = useState(() => suggested(file.columns));
-  // Rows that were answered, what was said of them, and why sending ended too early.
+  // The rows with an outcome, the messages about them, and why sending ended early.
   const [sent, setSent] = useState(null);
   const left = useRef(null);
   useEffect(() => () => left.current?.abort(), []);
@@ -92,7 +92,7 @@ function Understood({ file, onLeave }) {
       ${!isSending && html`<button type="button" class=${sent && !sent.error ? "" : "quiet"} onClick=${onLeave}>${word("importOther")}</button>`}</div>`;
 }
 
-/** The columns with their first values, and the meaning of each. A meaning belongs to one column: choosing it takes it from another. */
+/** The columns with their first values and meanings. A meaning belongs to one column: choosing it removes it from another. */
 function Mapping({ file, chosen, onChoose }) {
   const choose = (column, meaning) => {
     const others = Object.entries(chosen).filter(([one, held]) => one !== column && held !== meaning);

@@ -1,4 +1,4 @@
-/** Accounts and keys: made, limited, revoked; signing secrets replaced. A secret is shown once. */
+/** Accounts and keys: creates, limits and revokes keys, and replaces signing secrets. A secret is shown once. */
 
 import { call } from "../api.js";
 import { ago, day, labelled, number, word } from "../language.js";
@@ -7,21 +7,21 @@ import { attempt, copy } from "../toasts.js";
 
 const ADMIN = "/v2/protected/admin";
 const SCOPES = ["search", "refetch", "analytics", "ai", "geocoding", "alerts", "sql", "admin"];
-/** Those of a new key, unless it is to have others; the command line gives the same ones. */
+/** Default scopes of a new key, as on the command line. */
 const USUAL_SCOPES = SCOPES.filter((scope) => scope !== "sql" && scope !== "admin");
-/** The limit that a key may be without. */
+/** The limit that is optional. */
 const QUOTA = "monthly_quota";
-/** The box of a new key that is without it; that of an existing key is left empty. */
+/** The checkbox of a new key for no limit; for an existing key, the field is left empty. */
 const UNLIMITED = "unlimited";
-/** Limits of a key: name in the contract, word, and the least. */
+/** Limits of a key: name in the contract, word, and minimum. */
 const LIMITS = [["rate", "rate", 1], [QUOTA, "quota", 0], ["max_concurrent_estimates", "concurrent", 1]];
 
 const list = (path) => (signal) => call("GET", `${ADMIN}/${path}`, undefined, { signal, isQuiet: true });
 
-/** Whole numbers of the limits that a form names; those left empty are left out. */
+/** Returns the limits in a form as whole numbers; empty fields are left out. */
 const limitsOf = (of) => Object.fromEntries(LIMITS.map(([name]) => [name, of.get(name)]).filter(([, given]) => given).map(([name, given]) => [name, Number(given)]));
 
-/** The limits of a new key, which has defaults, or of the key `of`. */
+/** The fields for the limits of a new key, which has defaults, or of the key `of`. */
 function LimitFields({ of }) {
   const [isUnlimited, setUnlimited] = useState(false);
   return html`<div class="columns">${LIMITS.map(([name, label, least]) => html`<${Field} label=${word(label)}>
@@ -30,7 +30,7 @@ function LimitFields({ of }) {
     ${!of && html`<label class="check"><input type="checkbox" name=${UNLIMITED} checked=${isUnlimited} onChange=${(event) => setUnlimited(event.target.checked)} /> <span>${word("quotaNone")}</span></label>`}`;
 }
 
-/** What a key may do, each scope with what it allows. */
+/** The scopes of a key, each with its description. */
 const ScopeFields = ({ held }) => html`<fieldset><legend>${word("mayDo")}</legend><div class="scopes">${SCOPES.map((scope) => html`<div><label class="check">
   <input type="checkbox" name="scope" value=${scope} aria-describedby=${`scope-${scope}`} defaultChecked=${held.includes(scope)} /> <code>${scope}</code></label>
   <small class="quiet" id=${`scope-${scope}`}>${word(`may.${scope}`)}</small></div>`)}</div></fieldset>`;
@@ -39,7 +39,7 @@ const ScopeFields = ({ held }) => html`<fieldset><legend>${word("mayDo")}</legen
 const Secret = ({ label, text }) => html`<${Note} role="status"><b>${label}</b><code class="long">${text}</code>
   <div><button type="button" class="compact" onClick=${() => copy(text, word("copied"))}>${word("copy")}</button></div><//>`;
 
-/** A form over the page; it closes when it is done or left. */
+/** A dialog with a form; it closes when it is submitted or cancelled. */
 function Sheet({ title, onClose, onSubmit, fault, act, children }) {
   const place = useRef(null);
   const [isBusy, setBusy] = useState(false);
@@ -59,7 +59,7 @@ function Sheet({ title, onClose, onSubmit, fault, act, children }) {
 export function Keys() {
   const accounts = useLoaded(list("accounts"), []);
   const keys = useLoaded(list("keys"), []);
-  // The form that is open: `new`, or the key that is changed.
+  // The open form: `new`, or the key that is being changed.
   const [opened, setOpened] = useState(null);
   const [fault, setFault] = useState(null);
   const [secret, setSecret] = useState(null);
@@ -78,7 +78,7 @@ export function Keys() {
     setSecret((await call("POST", `${ADMIN}/keys`, body)).data.key);
   });
   const change = submit(async (of) => {
-    // Grants of single endpoints have no box: they stay.
+    // Grants of single endpoints have no checkbox, so they are kept.
     const single = opened.grants.filter((grant) => !SCOPES.includes(grant));
     await call("PATCH", `${ADMIN}/keys/${opened.key_id}`, { grants: [...of.getAll("scope"), ...single], [QUOTA]: null, ...limitsOf(of) });
   });

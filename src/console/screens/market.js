@@ -1,4 +1,4 @@
-/** The map and what is on it: filters of the contract, results in a panel over the map, one record or one place opened. */
+/** The map screen: filters of the contract, results in a panel over the map, and one opened record or place. */
 
 import { may } from "../api.js";
 import { comparedYears } from "../comparison.js";
@@ -24,21 +24,21 @@ import { Card } from "./record.js";
 
 /** Areas are departments below this zoom, and communes from it on. */
 const COMMUNES_ZOOM = 8;
-/** A click finds what is within this many metres. */
+/** Radius of a click, metres. */
 const NEAR_M = 60;
-/** Results are those of the place from this zoom on, within about what the map shows, pixels and metres. */
+/** From this zoom on, results are limited to a circle about the size of the map, in pixels and metres. */
 const LOCAL_ZOOM = 8;
 const RADIUS_PX = 360;
 const RADIUS_M_MAX = 50_000;
-/** Where the panel becomes a sheet at the bottom, pixels; it covers this share of the screen. */
+/** Width below which the panel becomes a sheet at the bottom, pixels, and the share of the screen that it covers. */
 const PHONE_PX = 700;
 const SHEET_SHARE = 0.45;
 const PANEL_PX = 400;
-/** What the controls at an edge cover, pixels. */
+/** Height of the controls at an edge, pixels. */
 const EDGE_PX = 36;
-/** Zooms at which a result of the geocoder is shown. */
+/** Zooms for results of the geocoder. */
 const PLACE_ZOOM = { municipality: 12, street: 16, housenumber: 17 };
-/** Commands that load a dataset which is empty. */
+/** Commands that load an empty dataset. */
 const START = { dvf: "toise start --departments 48", dpe: "toise start --departments 48", properties: "toise ingest" };
 /** Overseas departments: longitude, latitude and zoom. */
 const OVERSEAS = { Guadeloupe: [-61.4, 16.2, 8.6], Martinique: [-61.02, 14.65, 9], Guyane: [-53.1, 4, 6.3], "La Réunion": [55.53, -21.12, 9], Mayotte: [45.15, -12.83, 10] };
@@ -48,13 +48,13 @@ export function Market({ parameters, set }) {
   return html`<h1 class="hidden">${word("map")}</h1><${DatasetMap} key=${name} name=${name} parameters=${parameters} set=${set} />`;
 }
 
-/** The part of the map that an address shows; undefined without one. */
+/** Returns the view of the map in the URL; undefined without one. */
 function viewOf({ lat, lon, zoom }) {
   const view = { lat: Number(lat), lon: Number(lon), zoom: Number(zoom) };
   return zoom && Object.values(view).every(Number.isFinite) && Math.abs(view.lat) <= 90 ? view : undefined;
 }
 
-/** The pixels at each side of the map that the panel covers. */
+/** Returns the pixels at each side of the map that the panel covers. */
 function useInset() {
   const measure = () => (innerWidth > PHONE_PX ? { left: PANEL_PX, top: EDGE_PX, right: 0, bottom: EDGE_PX } : { left: 0, top: EDGE_PX, right: 0, bottom: Math.round(innerHeight * SHEET_SHARE) });
   const [inset, setInset] = useState(measure);
@@ -81,7 +81,7 @@ function DatasetMap({ name, parameters, set }) {
   const by = parameters.by === "areas" || parameters.figure === "change" ? "areas" : "hexagons";
   const figures = figuresOf(name, by).filter((one) => one !== "change" || !years.isKnown || years.years.length > 1);
   const figure = figures.includes(parameters.figure) ? parameters.figure : figures[0];
-  // A change is that of the prices of two years, whatever dates the filters have.
+  // A change compares the prices of two years, regardless of the dates in the filters.
   const isCompared = figure === "change";
   const compared = isCompared && years.isKnown ? comparedYears(parameters, years) : null;
   const [earlier, later] = (compared ?? []).map((year) => dataset.toTiles(merged(ofTiles ?? {}, dataset.priced(year))));
@@ -93,14 +93,14 @@ function DatasetMap({ name, parameters, set }) {
   const [isDrawing, setDrawing] = useState(false);
   const [endDrawing, setEndDrawing] = useState(null);
   const outline = useOutline(parameters[AREA]);
-  // Mode and minutes of a travel whose starting point is to be clicked.
+  // Mode and minutes of travel while the starting point has to be clicked.
   const [travel, setTravel] = useState(null);
   const [box, setBox] = useState("");
   const layers = useMapLayers(parameters, box);
   const [feature, setFeature] = useState(null);
-  // The layer of a feature may have been hidden, or the map moved away.
+  // The layer of the feature may have been hidden, or the map may have moved away.
   const isShown = Boolean(feature) && layers.list.some(({ name, attributes }) => name === feature.layer && attributes.has(feature.feature));
-  // The record that was opened here, and the area that was clicked, with what the address does not say of them.
+  // The record opened here and the clicked area, with data that the URL does not contain.
   const [kept, setKept] = useState(null);
   const [clicked, setClicked] = useState(null);
   const [listed, setListed] = useState([]);
@@ -148,7 +148,7 @@ function DatasetMap({ name, parameters, set }) {
     if (feature.properties.type !== "municipality") return goToPosition({ lat, lon }, zoom);
     return openPlace({ code: city, name: feature.properties.city, isBare: true }, { lat, lon, zoom });
   };
-  // A map that gets another size says that it moved. Writing the same address again would end a step of the browser's history.
+  // A resized map reports that it moved. Writing the same URL again would cancel a pending step in the browser's history.
   const moved = (to) => {
     const written = (there) => there && [there.lat.toFixed(5), there.lon.toFixed(5), there.zoom.toFixed(2)];
     const [lat, lon, zoom] = written(to);
@@ -207,7 +207,7 @@ function DatasetMap({ name, parameters, set }) {
   </div>`;
 }
 
-/** What is around the map's centre, newest first; more by the cursor. */
+/** The results around the map's centre, newest first; further pages by cursor. */
 function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, onPick, alert, onClear }) {
   const dataset = DATASETS[name];
   const [more, setMore] = useState({ pages: [], cursor: undefined });
@@ -235,12 +235,12 @@ function Results({ name, isHidden, filters, view, isInArea, lit, onLit, onList, 
     setBusy(true);
     await attempt(async () => {
       const page = await dataset.search(filters, near, cursor);
-      // Another search has its own pages.
+      // A new search starts at its first page.
       if (newest.current === asked) setMore((before) => ({ pages: [...before.pages, ...page.records], cursor: page.cursor }));
     });
     setBusy(false);
   };
-  // What was read and scrolled to stays while a record is open.
+  // Loaded results and scroll position are kept while a record is open.
   return html`<div class="list" hidden=${isHidden}><div class="row spread count"><p role="status">${first.value ? html`<b>${number(first.value.total)}</b> ${word(metres ? "resultsHere" : isInArea ? "resultsArea" : "resultsAll")}` : first.isLoading && word("loading")}</p>
       <span class="row tight">${!alert && first.value && html`<span class="nowrap">${word("newestFirst")}</span>`}
         ${alert && html`<a class="button compact" href=${alert}><${Icon} name="alerts" small />${word("newAlert")}</a>`}

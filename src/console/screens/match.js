@@ -1,4 +1,4 @@
-/** What a match of an alert looks like in a list. */
+/** Shows a match of an alert in a list. */
 
 import { KINDS } from "../alertlist.js";
 import { may } from "../api.js";
@@ -12,7 +12,7 @@ const listingOf = (match, price) => ({
   about: [[match.location?.postalCode, match.location?.city].filter(Boolean).join(" "), squareMetres(match.habitation?.surface?.total)], price: euros(price(match)),
 });
 
-/** A sale or diagnostic as the map shows it, with a link to the map if the key may use it. */
+/** A sale or diagnostic as on the map, with a link to the map if the key may use it. */
 function recordOf(kind, match) {
   const { id, title, place, facts, date, price, energy } = DATASETS[kind].card(match);
   const said = title || word(`${kind}.one`);
@@ -22,7 +22,7 @@ function recordOf(kind, match) {
   };
 }
 
-/** What an alert of a kind found, with a note. */
+/** A match of an alert of some kind, with a note. */
 export function Match({ kind, match, note }) {
   const { title, about, price } = KINDS[kind].price ? listingOf(match, KINDS[kind].price) : recordOf(kind, match);
   return html`<li class="row spread match"><span class="what"><b>${title}</b><small class="quiet">${[...about, note].filter(Boolean).join(" · ")}</small></span><b class="number">${price}</b></li>`;

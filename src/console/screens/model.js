@@ -1,11 +1,11 @@
-/** The model that values homes, and its report card: errors by place and time, and whether intervals hold what they say. */
+/** The valuation model and its report card: errors by place and time, and how many prices are within their intervals. */
 
 import { call } from "../api.js";
 import { day, labelled, number, squareMetres, word } from "../language.js";
 import { Empty, Table, Waiting, html, useLoaded } from "../parts.js";
 import { Bars } from "../plot.js";
 
-/** Places shown, those with the most sales first. */
+/** Maximum places shown; those with the most sales come first. */
 const PLACES_MAX = 25;
 
 const percent = (value) => (value === null || value === undefined ? "" : `${number(value, 1)} %`);
@@ -21,7 +21,7 @@ export function ModelCard() {
     ${card && html`<section class="card"><${Judged} report=${card.report} /></section>`}`;
 }
 
-/** A segment of the report card in the reader's words; one that is not known as the report has it. */
+/** Returns the name of a segment of the report card in the user's language; unknown names are returned unchanged. */
 function segmentText({ factor, name }) {
   const numbers = name.match(/\d+/g) ?? [];
   if (factor === "class") return word(name);

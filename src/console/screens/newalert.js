@@ -1,5 +1,5 @@
-/** A new alert: a search, tried on the last days, and where its matches go. The filters are in the address, so that a search
-    of the map can be taken over. */
+/** A new alert: a search with a preview of the last days, and its receiver. The filters are in the URL, so that a search of the map
+    can be reused. */
 
 import { KINDS } from "../alertlist.js";
 import { call } from "../api.js";
@@ -15,7 +15,7 @@ import { Match } from "./match.js";
 
 /** Alerts on sales or diagnostics. */
 const openData = (usual) => ({ search: (...filters) => ({ filters: filters.reduce(merged) }), match: ["ALERT_MATCH_CREATED", "ALERT_MATCH_CHANGED"], usual });
-/** What alerts are made on: what the map shows. For each, the search with filters, what is reported, and the filters that come first. */
+/** The datasets of alerts: those of the map. For each, the search with filters, the events reported, and the filters shown first. */
 const OF = {
   properties: {
     // For sale, unless the filters say otherwise.
@@ -27,7 +27,7 @@ const OF = {
 };
 const PREVIEW_DAYS = 30;
 const EXAMPLES_MAX = 5;
-/** Rest after a change before the preview is asked for, milliseconds. */
+/** Delay after a change before the preview is requested, milliseconds. */
 const REST_MS = 400;
 
 export function NewAlert({ parameters, set, onMade }) {
@@ -77,7 +77,7 @@ export function NewAlert({ parameters, set, onMade }) {
     </div>`;
 }
 
-/** What the search would have found in the last days; of sales and diagnostics, all that it finds now. */
+/** Preview: the matches of the last days; for sales and diagnostics, all current matches. */
 function Preview({ kind, search }) {
   const isOpenData = kind !== "properties";
   const rested = useRested(search, REST_MS);

@@ -1,5 +1,5 @@
-/** What is opened over the results of the map: a record, or the market of a commune or department. Both are in the address of
-    the page, so that links, reloading and the browser's Back lead to them. */
+/** What is open over the results of the map: a record, or the market of a commune or department. Both are in the page's URL, so that
+    links, reloading and the browser's Back button lead to them. */
 
 import { call, may } from "../api.js";
 import { word } from "../language.js";
@@ -8,10 +8,10 @@ import { Icon, Note, Waiting, html, useEffect, useLoaded, useRef } from "../part
 import { DATASETS } from "../datasets.js";
 import { Record } from "./record.js";
 
-/** Parameters of an address in which nothing is opened. */
+/** URL parameters that close what is open. */
 export const CLOSED = { record: "", place: "" };
 
-/** The record with an identifier: `kept` if it is that one, else as the service has it. */
+/** Returns the record with an identifier: `kept` if it is that record, otherwise loaded from the service. */
 export function useRecord(dataset, id, kept) {
   const isKept = kept !== null && dataset.card(kept).id === id;
   const asked = useLoaded(async (signal) => (id && !isKept ? { id, record: await dataset.find(id, signal) } : null), [id, isKept]);
@@ -19,21 +19,21 @@ export function useRecord(dataset, id, kept) {
   return id && asked.value?.id === id ? { record: asked.value.record } : { isLoading: true, error: asked.error, again: asked.again };
 }
 
-/** Moves the focus into what was opened, and back to its result when it is closed. `opened` is its identifier. */
+/** Moves the focus into what was opened, and back to its result when it is closed. `opened` is the identifier. */
 export function useOpenedFocus(panel, opened) {
   const before = useRef(opened);
   useEffect(() => {
     const former = before.current;
     before.current = opened;
-    // What closes while the reader types elsewhere leaves the focus where it is.
+    // If the user is typing elsewhere when it closes, the focus stays there.
     if (opened === former || (!opened && document.activeElement.matches("input, select, textarea"))) return;
     const own = panel.current.querySelector(opened ? ".sheethead button" : `.result[data-id="${CSS.escape(former)}"]`);
-    // There is no list yet if the page has only just been loaded.
+    // Right after the page is loaded there is no list yet.
     (own ?? panel.current.querySelector(".results"))?.focus();
   }, [opened]);
 }
 
-/** Closes what is opened on Escape, unless the key belongs to a field or to a layer above the page. */
+/** Closes what is open on Escape, unless the key belongs to a field or a popover. */
 export function useEscape(isOpened, close) {
   useEffect(() => {
     if (!isOpened) return undefined;
@@ -59,7 +59,7 @@ export function Opened({ name, of, place, area, close }) {
     ${of.isLoading ? html`<${Waiting} of=${of} lines=${8} />` : html`<${Note} kind="warn" role="alert">${word("error.none")}<//>`}</div><//>`;
 }
 
-/** The name of a commune by its code; nothing for a department, or without the scope. */
+/** Returns the name of a commune by its code; undefined for a department or without the scope. */
 async function communeName(code, signal) {
   if (code.length < COMMUNE_CHARS || !may("geocoding")) return null;
   const path = `/geocoding/search?limit=1&type=municipality&citycode=${encodeURIComponent(code)}&q=${encodeURIComponent(code)}`;

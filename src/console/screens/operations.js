@@ -11,10 +11,10 @@ import { ModelCard } from "./model.js";
 import { Findings, Layers, Merges, NotRefreshed, Tables } from "./tables.js";
 
 const ADMIN = "/v2/protected/admin";
-/** How often metrics are read, milliseconds, and how many readings are kept. */
+/** Interval of reading metrics, milliseconds, and the number of readings kept. */
 const METRICS_MS = 2_000;
 const READINGS_MAX = 150;
-/** Days of the plot of credits. */
+/** Days in the plot of credits. */
 const CREDIT_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MIB = 2 ** 20;
@@ -23,10 +23,10 @@ const PAGE = 50;
 
 const skipping = (name) => async (nth, last, signal) => (await call("GET", `${ADMIN}/${name}?skip=${nth * PAGE}&take=${PAGE}`, undefined, { signal, isQuiet: true })).data;
 
-/** What waits for the first reading of the metrics, or says that there is no newer one. */
+/** Placeholder until the first reading of the metrics; later warns if there is no newer one. */
 const Awaited = ({ of }) => (of.value ? html`<${Waiting} of=${of} />` : html`<div class="card"><${Waiting} of=${of} lines=${6} /></div>`);
 
-/** Parts of the screen by the readings of the metrics, of which operators see all and others their credits. */
+/** The parts of the screen. Operators see all, others only their credits. */
 const PARTS = {
   health: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Health} readings=${asked.value}><${Findings} backupAge=${asked.value.at(-1).backupAge} /><//>`}`, usage: () => html`<${Usage} />`,
   data: (asked) => html`<${Awaited} of=${asked} />${asked.value && html`<${Tables} reading=${asked.value.at(-1)} />`}<${Findings} /><${Importing} />
@@ -34,7 +34,7 @@ const PARTS = {
   keys: () => html`<${Keys} /><${Accounts} />`, audit: () => html`<${Audit} />`,
 };
 
-/** Readings of the metrics while an operator looks; none for others. */
+/** Reads the metrics while an operator has the screen open; others get none. */
 function useReadings() {
   const kept = useRef([]);
   const asked = useLoaded(async (signal) => {
@@ -60,7 +60,7 @@ export function Operations({ parameters, set }) {
 
 const Figure = ({ label, value, about, kind }) => html`<div class="card figure"><span class="label">${label}</span><b class=${kind ?? ""}>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-/** `children` come between the figures and the plots. */
+/** `children` are between the figures and the plots. */
 function Health({ readings, children }) {
   const [version, setVersion] = useState("");
   useEffect(() => {
@@ -117,7 +117,7 @@ function Usage() {
         [word("credits"), (row) => number(row.credits), true]]} />`}</section>`;
 }
 
-/** Reports of imports and ingestions; one opens with all it says. */
+/** Reports of imports and ingestions; each opens with its details. */
 function Reports() {
   const asked = usePages(PAGE, skipping("reports"), ({ name }) => name);
   const rejected = (report) => Object.values(report.rejected ?? {}).reduce((sum, tally) => sum + (tally.count ?? 0), 0);
@@ -134,7 +134,7 @@ function Reports() {
   </section>`;
 }
 
-/** Pages that are collected, or were lately. */
+/** Pages that are being collected or were collected recently. */
 function Jobs() {
   const asked = usePages(PAGE, skipping("jobs"), (job) => job.job_id);
   return html`<section class="card"><h2>${word("jobs")}</h2><${Waiting} of=${asked} />
@@ -143,7 +143,7 @@ function Jobs() {
       [word("attempts"), (job) => job.attempts, true], [word("reason"), (job) => job.reason ?? ""]]} />`}<${More} of=${asked} /></section>`;
 }
 
-/** The audit log, the newest entries first. */
+/** The audit log, newest entries first. */
 function Audit() {
   const asked = usePages(PAGE, async (nth, last, signal) => (await call("GET", `${ADMIN}/audit?take=${PAGE}${last ? `&before=${last.entry}` : ""}`, undefined, { signal })).data, ({ entry }) => entry);
   return html`<section class="card"><h2>${word("audit")}</h2><p class="quiet">${word("auditAbout")} <code>toise audit</code></p><${Waiting} of=${asked} />

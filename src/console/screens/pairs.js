@@ -1,4 +1,4 @@
-/** Pairs of properties that are perhaps one home, one at a time, for an operator to decide: by button or by the keys 1 to 3. */
+/** Pairs of properties that may be one home. The operator decides about one at a time, by button or with the keys 1 to 3. */
 
 import { call } from "../api.js";
 import { fieldName, foundWords } from "../evidence.js";
@@ -6,14 +6,14 @@ import { counted, day, euros, labelled, number, squareMetres, word } from "../la
 import { Badge, Empty, Head, Note, Outside, Waiting, html, useEffect, useLoaded, useRef, useState } from "../parts.js";
 
 const BASE = "/v2/protected/admin/properties";
-/** Pairs that are loaded at once: the next one appears without waiting. */
+/** Pairs that are loaded at once, so that the next one appears immediately. */
 const LOADED = 20;
 /** Weights below this are not shown, bits. */
 const SHOWN_BITS = 0.05;
-/** Status of a decision that somebody else has made already. */
+/** HTTP status if somebody else has already decided. */
 const CONFLICT = 409;
 
-/** What an advert says: name, cell, and the value by which two adverts are compared. */
+/** The values of an advert: name, cell, and the value by which two adverts are compared. */
 const LINES = [
   ["portal", (advert) => advert.source ?? ""],
   ["price", (advert) => euros(advert.price), (advert) => advert.price],
@@ -27,7 +27,7 @@ const LINES = [
 const keyOf = (pair) => pair.adverts.map((advert) => advert.flxId).join();
 const signed = (bits) => `${bits > 0 ? "+" : ""}${number(bits, 1)}`;
 
-/** What a comparison found, the heaviest first: a bar as long as its weight. */
+/** The evidence of a comparison, highest weight first, with a bar as long as the weight. */
 function Evidence({ title, rows, kind }) {
   const most = Math.max(...rows.map((one) => Math.abs(one.bits)), 1);
   return html`<section class="card evidence ${kind}"><h3>${title}</h3>${rows.length === 0 && html`<p class="quiet">${word("none")}</p>`}
@@ -35,7 +35,7 @@ function Evidence({ title, rows, kind }) {
       <span class="quiet">${foundWords(one.found)}</span><i class="weight"><i style=${{ width: `${(100 * Math.abs(one.bits)) / most}%` }}></i></i></li>`)}</ul></section>`;
 }
 
-/** One advert of the pair: its values, with those that the other one does not share in bold. */
+/** One advert of the pair: its values, with those that differ from the other one in bold. */
 const Advert = ({ advert, other, nth }) => html`<section class="card advert" aria-label=${`${word("advert")} ${nth}`}>
   <div class="row spread"><${Badge}>${word("advert")} ${nth}<//><${Badge} kind=${advert.isOnline ? "good dot" : "dot"}>${word(advert.isOnline ? "online" : "offline")}<//></div>
   <h3><${Outside} href=${advert.url}>${advert.title || advert.url || word("none")}<//></h3>
@@ -63,7 +63,7 @@ function Pair({ pair }) {
 
 export function Pairs() {
   const asked = useLoaded((signal) => call("GET", `${BASE}/candidates?limit=${LOADED}`, undefined, { signal }), []);
-  // Pairs that were decided, and may still be in the list that is loaded, and those that were put off.
+  // Decided pairs, which may still be in the loaded list, and postponed pairs.
   const [decided, setDecided] = useState([]);
   const [later, setLater] = useState([]);
   const [told, setTold] = useState(null);
@@ -94,10 +94,10 @@ export function Pairs() {
   const acts = {
     1: () => decide("merge", "merged"),
     2: () => decide("keep-apart", "keptApart"),
-    // After the last one, those that were put off come again.
+    // After the last pair, the postponed ones are shown again.
     3: () => pair && !isBusy.current && setLater(left.length > 1 ? [...later, keyOf(pair)] : []),
   };
-  // A key means the pair on the screen, also before effects of the newest drawing have run.
+  // A key applies to the pair on the screen, also before the effects of the latest render have run.
   const newest = useRef(acts);
   newest.current = acts;
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What happened on a parcel or in a building: its sales, diagnostics, properties and adverts, the oldest first. */
+/** The history of a parcel or building: its sales, diagnostics, properties and adverts, oldest first. */
 
 import { call } from "../api.js";
 import { day, number, word } from "../language.js";
@@ -7,11 +7,11 @@ import { Match } from "./match.js";
 
 /** Events on a page. */
 const SIZE = 20;
-/** Kinds of events, as alerts name what they find. */
+/** Kinds of events, with the names of the kinds of alerts. */
 const KIND = { SALE: "dvf", DIAGNOSTIC: "dpe", PROPERTY: "properties", ADVERT: "adverts" };
 const PATH = { parcel: "/v2/protected/parcels/", building: "/v2/protected/buildings/" };
 
-/** The history of a place, which is asked for when it is opened. `kind` is `parcel` or `building`. */
+/** The history of a place, loaded when it is opened. `kind` is `parcel` or `building`. */
 export function PlaceHistory({ kind, id }) {
   const [isAsked, setAsked] = useState(false);
   const title = word(`historyOf.${kind}`, { id });
@@ -33,10 +33,10 @@ function Events({ title, path }) {
     <${More} of=${asked} />`;
 }
 
-/** An advert of a history is in short form, without a title. */
+/** Adverts in a history are in short form, without a title. */
 const shownOf = ({ kind, record }) => (kind === "ADVERT" ? { ...record, title: record.source, currentPrice: record.price?.latest } : record);
 
-/** When a property or advert was first seen, and why a record that does not name the place is there. */
+/** Notes when a property or advert was first seen, and why a record that does not name the place is listed. */
 const noteOn = ({ kind, date, link, score }) => [
   kind === "PROPERTY" || kind === "ADVERT" ? `${word(`${kind.toLowerCase()}.seen`)} ${day(date)}` : "",
   ["ADDRESS", "POSITION", "FORMER_PARCEL"].includes(link) ? word(`link.${link}`) : "",

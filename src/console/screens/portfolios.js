@@ -1,4 +1,4 @@
-/** Portfolios: homes that are kept under a name and valued again by themselves. The list, one portfolio, and a form to store a file. */
+/** Portfolios: homes that are stored under a name and valued again automatically. Shows the list, one portfolio, and a form to upload a file. */
 
 import { call, upload } from "../api.js";
 import { CsvButton, patiently } from "../csvfile.js";
@@ -9,19 +9,19 @@ import { positionText } from "../places.js";
 import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/portfolios";
-/** How often a portfolio that waits for its values is looked at again, milliseconds. */
+/** Interval of reloading a portfolio that waits for its values, milliseconds. */
 const AGAIN_MS = 2_000;
 /** Homes on a page. */
 const SIZE = 50;
 /** Days whose changes are shown. */
 const CHANGED_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Change of a value that counts, percent, until another is given. */
+/** Default change of a value that counts, percent. */
 const MOVED_PERCENT = 5;
-/** Homes that are read at once for a file. */
+/** Homes on a page of a download. */
 const CSV_PAGE = 1_000;
 const ENDINGS = ".csv,.tsv,.json,.ndjson,.parquet,.gz,.zip";
-/** A file to begin with: the columns that most homes have. */
+/** An example file with the usual columns. */
 const EXAMPLE = `key,type,surface_m2,room_count,address,postcode,city
 A-1,flat,62,3,12 rue Droite,48000,Mende
 A-2,house,110,5,8 rue de la Gare,48000,Mende
@@ -55,7 +55,7 @@ const Status = ({ of }) => html`<${Badge} kind=${of.status === "valued" ? "good 
 
 const Figure = ({ label, value, about }) => html`<div class="card figure"><span class="label">${label}</span><b>${value}</b>${about && html`<small class="quiet">${about}</small>`}</div>`;
 
-/** One portfolio: its sums, and its homes as the service values and matches them. `listed` is its status in the list. */
+/** One portfolio: its totals, and its homes with their values and matches. `listed` is its status in the list. */
 function Portfolio({ name, listed, isChanged, set, onChange }) {
   const [cursors, setCursors] = useState([]);
   const cursor = cursors.at(-1);
@@ -111,16 +111,16 @@ function Portfolio({ name, listed, isChanged, set, onChange }) {
   </div>`;
 }
 
-/** Where the console shows a home, with what it was valued with. */
+/** Returns the link to a home with the inputs of its value. */
 const homeAddress = (home) => `#/home?${new URLSearchParams({ lat: home.latitude, lon: home.longitude, ...(home.address_label && { label: home.address_label }) })}`;
 
-/** Only a street or a town was found of the address of a home, so that its position and value are less exact. */
+/** Whether only the street or town of a home's address was found, so its position and value are less exact. */
 const Precision = ({ of }) => ["STREET", "TOWN"].includes(of) && html` <${Badge} kind="warn">${word(`precision.${of}`)}<//>`;
 
-/** A change in words, with the number of new comparables if there are several. */
+/** Describes a change, with the number of new comparables if there are several. */
 const changeText = (home, change) => word(`change.${change}`) + (change === "comparable" && home.new_comparable_count > 1 ? ` (${number(home.new_comparable_count)})` : "");
 
-/** The columns in which a home has a value: what they need, and the column. */
+/** The columns of homes: the field that a home must have, and the column. */
 const columnsOf = (homes) => COLUMNS().filter(([field]) => homes.some((home) => home[field] !== undefined)).map(([, ...column]) => column);
 
 const COLUMNS = () => [
@@ -137,13 +137,13 @@ const COLUMNS = () => [
 
 const saveExample = () => saveFile(new Blob([EXAMPLE], { type: "text/csv" }), `${word("portfolioExampleName")}.csv`);
 
-/** A warning of the service about a file, in the reader's words where they are known. */
+/** Returns a warning of the service about a file, in the user's language if it is known. */
 function warningText(message) {
   const [, count, column, street] = /^rows located by their town alone: (\d+); the column "(.*)" was not read; if it holds the street, name it (\w+)$/.exec(message) ?? [];
   return count ? counted("streetUnread", Number(count), { column, street }) : message;
 }
 
-/** The form that stores a file. The answer names the rows that cannot be valued, and what was not read of the file. */
+/** The form that uploads a file. The response names the rows that cannot be valued, and the columns that were not read. */
 function NewPortfolio({ onMade, onLeave }) {
   const [fault, setFault] = useState(null);
   const [isBusy, setBusy] = useState(false);

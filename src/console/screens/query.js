@@ -12,12 +12,12 @@ import { attempt } from "../toasts.js";
 
 const PATH = "/v2/protected/sql";
 const ROWS_SHOWN = 1_000;
-/** Longest time of a query that is shown, seconds. */
+/** Maximum time of a query whose rows are shown, seconds. */
 const TIME_S = 30;
-/** Columns of the tables, and the functions with their kind, which have no table. */
+/** Lists the columns of tables, and the functions, which have a kind but no table. */
 const NAMES = `select table_name, column_name, data_type, ordinal_position as nth from information_schema.columns where table_schema = 'public'
 union all select distinct null, routine_name, function_type, 0 from information_schema.routines order by 1, 4, 2`;
-/** Queries to begin with: name in the words, and text. */
+/** Example queries: name in words.js, and text. */
 const EXAMPLES = [
   ["example.quarters", "select date_trunc('quarter', transaction_date) as quarter, median(price_per_m2_living_eur) as price\nfrom dvf where property_type = 'Appartement'\ngroup by 1 order by 1"],
   ["example.communes", "select insee_code, any_value(city) as city, count(*) as sales, round(median(price_per_m2_living_eur)) as price_per_m2\nfrom dvf where property_type in ('Appartement', 'Maison')\ngroup by 1 order by sales desc limit 50"],
@@ -28,7 +28,7 @@ const EXAMPLES = [
 // Formulas in the texts of adverts must not run in the spreadsheet that opens the file.
 const FILES = [["safe-csv", "csv"], ["parquet", "parquet"], ["geojson", "geojson"]];
 const KEPT = "toise-queries";
-/** Queries that the browser keeps. */
+/** Number of queries that the browser stores. */
 const KEPT_MAX = 50;
 
 const kept = () => {
@@ -39,13 +39,13 @@ const kept = () => {
   }
 };
 
-/** Line and column that an error names, counted from 1. */
+/** Matches the line and column of an error, counted from 1. */
 const placeOfError = (message) => {
   const [, line, column] = /line (\d+), column (\d+)/i.exec(message ?? "") ?? [];
   return line && { line: Number(line), column: Number(column) };
 };
 
-/** What completion knows. */
+/** The schema for completion. */
 const schemaOf = (known) => ({
   columns: (known?.data ?? []).filter((one) => one.table_name).map((one) => ({ table: one.table_name, name: one.column_name, type: one.data_type })),
   functions: (known?.data ?? []).filter((one) => !one.table_name).map((one) => ({ name: one.column_name, type: one.data_type })),
@@ -60,7 +60,7 @@ export function Query({ parameters, set }) {
   const asked = useRef(null);
   useEffect(() => () => asked.current?.abort(), []);
   const run = async () => {
-    // The answer to the query before would replace that to this one.
+    // Otherwise the response to the previous query could replace the response to this one.
     asked.current?.abort();
     asked.current = new AbortController();
     const { signal } = asked.current;
@@ -68,7 +68,7 @@ export function Query({ parameters, set }) {
     setState({ isLoading: true });
     const began = performance.now();
     try {
-      // Only as many rows as are shown are read; a limit would refuse longer answers as a whole.
+      // Only the rows that are shown are read; with a limit, longer results would be refused as a whole.
       const answer = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } }, { signal });
       const value = await readRows(answer.body, ROWS_SHOWN);
       if (!signal.aborted) setState({ value: { ...value, seconds: (performance.now() - began) / 1000 } });
@@ -120,7 +120,7 @@ export function Query({ parameters, set }) {
     </div></div>`;
 }
 
-/** Tables and their columns; a column goes into the query. */
+/** Tables and their columns; clicking a column inserts it into the query. */
 function Schema({ known, onPick }) {
   const [wanted, setWanted] = useState("");
   const tables = Map.groupBy((known.value?.data ?? []).filter((column) => column.table_name), (column) => column.table_name);

@@ -1,4 +1,4 @@
-/** A record of the map: as a card in the list, and opened with everything that is known of it. */
+/** A record of the map: a card in the list, and the opened record with all its data. */
 
 import { addressOf } from "../addresses.js";
 import { may } from "../api.js";
@@ -10,7 +10,7 @@ import { Badge, Icon, Outside, html } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { PlaceHistory } from "./placehistory.js";
 
-/** The first price, if the last one is another, and the change from it, percent. */
+/** Returns the first price, if it differs from the last one, and the change since then, percent. */
 function change([before, after] = []) {
   const percent = before && after ? Math.round((after / before - 1) * 100) : 0;
   return percent !== 0 && html`<span class="nowrap"><s class="quiet">${euros(before)}</s> <${Badge} kind=${percent < 0 ? "good" : "warn"}>${percent > 0 ? "+" : ""}${percent}\u00a0%<//></span>`;
@@ -18,7 +18,7 @@ function change([before, after] = []) {
 
 const Face = ({ card }) => card.energy ? html`<span class="face energy ${card.energy}">${card.energy}</span>` : html`<span class="face"><${Icon} name=${card.icon} /></span>`;
 
-/** One result of a list; the pointer over it marks its point on the map. */
+/** One result of the list; hovering over it marks its point on the map. */
 export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="button" class=${isLit ? "result lit" : "result"} data-id=${card.id} onClick=${onPick}
   onMouseEnter=${() => onLit(card.id)} onMouseLeave=${() => onLit(null)} onFocus=${() => onLit(card.id)} onBlur=${() => onLit(null)}>
   <${Face} card=${card} />
@@ -26,10 +26,10 @@ export const Card = ({ card, isLit, onLit, onPick }) => html`<li><button type="b
   <span class="sums">${card.price && html`<b class="number">${card.price}</b>`}${card.figure && html`<span class="number quiet">${card.figure}</span>`}
     ${change(card.prices)}<span class="nowrap quiet">${card.date}</span></span></button></li>`;
 
-/** Types of sales that are homes, which can be valued. */
+/** Types of sales that count as homes and can be valued. */
 const HOMES = ["Appartement", "Maison"];
 
-/** Parcels of a sale whose history is offered; a farm may have hundreds. */
+/** Maximum parcels of a sale whose history is offered; a farm may have hundreds. */
 const PARCELS_MAX = 5;
 
 /** The parcels and the building that a record names. */
@@ -38,7 +38,7 @@ const placesOf = (record) => [
   ...(/^[0-9A-Z]{12}$/.test(record.id_rnb ?? "") ? [["building", record.id_rnb]] : []),
 ];
 
-/** A value of a record as people write it. */
+/** Formats a value of a record. */
 function shown(field, value) {
   if (typeof value === "boolean") return valueWord(value);
   if (typeof value === "number" && /annee|year/i.test(field)) return String(value);
@@ -54,12 +54,12 @@ function shown(field, value) {
 const simple = (record) => Object.entries(record).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value) && value !== "");
 const isNamed = ([field]) => field in FIELD_NAMES || field in RECORD_NAMES;
 
-/** Values with the names that the filters have. */
+/** Values under the names of the filters. */
 const Facts = ({ of }) => html`<dl class="facts">${of.map(([field, value]) => html`<dt>${spoken(field)}</dt><dd>${shown(field, value)}</dd>`)}</dl>`;
 
 export function Record({ name, record }) {
   const card = DATASETS[name].card(record);
-  // A diagnostic has more than 200 fields: those that have a name come first.
+  // A diagnostic has more than 200 fields; those with a name in the console come first.
   const [named, others] = [simple(record).filter(isNamed), simple(record).filter((one) => !isNamed(one))];
   const [lon, lat] = DATASETS[name].place(record) ?? [];
   const surface = record.surface_m2 ?? record.surface_habitable_logement ?? record.habitation?.surface?.total;
@@ -79,7 +79,7 @@ export function Record({ name, record }) {
     </div>`;
 }
 
-/** What portals say of a home: its prices through time and its adverts. */
+/** Data of portals about a home: its prices over time and its adverts. */
 function Listing({ home }) {
   const seen = (moment) => Date.parse(moment);
   const points = [

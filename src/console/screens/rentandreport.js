@@ -1,4 +1,4 @@
-/** What can be asked about a valued home: its rent with the gross yield, and its report as a file. */
+/** The rent of a valued home with its gross yield, and its report as a file. */
 
 import { call, callRaw } from "../api.js";
 import { rentOf, reportOf } from "../dwelling.js";
@@ -8,7 +8,7 @@ import { Icon, Note, html, useState } from "../parts.js";
 import { attempt } from "../toasts.js";
 
 export function RentAndReport({ body, price }) {
-  // A rent and the home that it was asked for: another home does not have it.
+  // A rent and the home that it was requested for; it is not shown for another home.
   const [answered, setAnswered] = useState(null);
   const [busy, setBusy] = useState("");
   const home = JSON.stringify(rentOf(body, price));

@@ -1,5 +1,5 @@
-/** The data of the server: what is loaded and how old it is, how adverts were merged, the layers; and what an operator can do about
-    what is missing, old or wrong. */
+/** The server's data: the tables and their age, how adverts were merged, the layers; and how an operator can fix what is missing, old or
+    wrong. */
 
 import { call, may } from "../api.js";
 import { fieldName } from "../evidence.js";
@@ -8,17 +8,17 @@ import { ago, bytes, day, labelled, moment, number, word } from "../language.js"
 import { Badge, Empty, Icon, Note, Table, Waiting, html, useLoaded } from "../parts.js";
 
 const DAY_S = 86_400;
-/** The share of merged pairs that contradict each other above which something is wrong with the adverts, percent. */
+/** If a higher share of merged pairs contradict each other, something is wrong with the adverts, percent. */
 const CONTRADICTING_MAX = 2;
-/** Open data that a server usually has, and days after which each is old: sales are published twice a year, the others every week. */
+/** Open data of a usual server, and the days after which each is old: sales are published twice a year, the others weekly. */
 const OLD_AFTER_DAYS = { dvf: 200, dpe: 60, ban: 120 };
 
-/** What a table holds; empty where its name says it. */
+/** Describes the content of a table; empty if the name says it. */
 const said = (name) => [`table.${name}`, name].includes(word(`table.${name}`)) ? "" : word(`table.${name}`);
 const since = (seconds) => Date.now() - seconds * 1000;
 const edition = (seconds) => day(seconds * 1000);
 
-/** The state of a table: kind of the badge and its text; null if it is not loaded and need not be. */
+/** Returns the state of a table: kind and text of the badge; null if it is not loaded and not required. */
 function stateOf(name, table) {
   if (!table.rows) return name in OLD_AFTER_DAYS ? { kind: "warn", text: word("notLoaded") } : null;
   if (table.failed) return { kind: "bad", text: word("refreshFailed") };
@@ -27,8 +27,8 @@ function stateOf(name, table) {
   return { kind: "good", text: word("loaded") };
 }
 
-/** What is missing, old or wrong in the data folder, and the command that helps: the findings of `toise doctor`; and the age of
-    the last backup, if there is one. */
+/** The findings of `toise doctor`: what is missing, old or wrong in the data folder, with the command to run; and the age of the last
+    backup, if there is one. */
 export function Findings({ backupAge }) {
   const asked = useLoaded((signal) => call("GET", "/v2/protected/admin/findings", undefined, { signal, isQuiet: true }), []);
   const found = asked.value?.data ?? [];
@@ -39,14 +39,14 @@ export function Findings({ backupAge }) {
       <span class="long">${findingText(one)}</span>${one.command && html`<code class="long">${one.command}</code>`}</li>`)}</ul>`}</section>`;
 }
 
-/** A sentence over all parts of the screen if the last refresh failed for a table. */
+/** Warns at the top of the screen if the last refresh of a table failed. */
 export function NotRefreshed({ reading }) {
   const failed = Object.entries(reading?.tables ?? {}).filter(([, table]) => table.failed).map(([name]) => said(name) || name);
   return failed.length > 0 && html`<${Note} kind="bad" role="alert"><span>${word("notRefreshed", { ago: reading.refreshAge === null ? "" : ago(since(reading.refreshAge)), tables: failed.join(", ") })}</span>
     <span>${word("notRefreshedNext")} <code>toise refresh</code></span><//>`;
 }
 
-/** The newest thing that each table knows. */
+/** The newest record of each table. */
 async function newestOf(signal) {
   if (!may("search")) return {};
   const first = async (name, field) => {
@@ -61,7 +61,7 @@ async function newestOf(signal) {
   return { dvf: dvf.value, dpe: dpe.value, properties: properties.value };
 }
 
-/** `reading` is one of the metrics. */
+/** `reading` is a reading of the metrics. */
 export function Tables({ reading }) {
   const newest = useLoaded(newestOf, []);
   const rows = Object.entries({ ...Object.fromEntries(Object.keys(OLD_AFTER_DAYS).map((name) => [name, {}])), ...reading.tables }).sort();

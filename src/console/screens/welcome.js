@@ -1,15 +1,15 @@
-/** The first screen after a key was entered: what it may do, and the screens to begin with. */
+/** The first screen after login: what the key may do, and the screens to start with. */
 
 import { may, who } from "../api.js";
 import { word } from "../language.js";
 import { Head, Icon, html } from "../parts.js";
 
-/** What to do first, with the scope that it needs; the usage of the account needs none. */
+/** First steps, with the scope that each needs; the usage of the account needs none. */
 const STEPS = [
   ["map", "search", "step.map"], ["home", "ai", "step.home"], ["portfolios", "ai", "step.portfolios"], ["alerts?new=1", "alerts", "step.alerts"],
   ["query", "sql", "step.query"], ["operations", "admin", "step.admin"], ["pairs", "admin", "step.pairs"],
 ];
-/** Scopes that users have; a key that lacks one says so. */
+/** The usual scopes of users; a missing one is mentioned. */
 const USUAL = ["search", "analytics", "ai", "geocoding", "alerts", "sql"];
 
 export function Welcome() {

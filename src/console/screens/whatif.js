@@ -1,18 +1,18 @@
-/** What a home is, for its estimate, and what if it were otherwise: every control asks for the value again. */
+/** The inputs of an estimate, for what-if: every change of a control requests the value again. */
 
 import { ENERGY_CLASSES, FEATURES, USUAL, bedroomsOf, typeOf } from "../dwelling.js";
 import { number, squareMetres, word } from "../language.js";
 import { Icon, Segments, html, useEffect, useRef, useState } from "../parts.js";
 
-/** Ends of the sliders; larger homes are typed. */
+/** Ranges of the sliders; larger values can be typed. */
 const SURFACE = { CLASS_FLAT: [9, 200], CLASS_HOUSE: [30, 400] };
 const LAND_MAX = 2_000;
 const ROOMS_MAX = 10;
 const FLOOR_MAX = 20;
-/** Rest of a slider before its value is taken, milliseconds. */
+/** Delay after a slider stops before its value is used, milliseconds. */
 const REST_MS = 150;
 
-/** A slider that shows its value at once, and hands it on when it rests. */
+/** A slider that shows its value immediately, and reports it when it stops. */
 function Slider({ label, value, shown, min, max, step = 1, onChange, children }) {
   const [drawn, setDrawn] = useState(null);
   const timer = useRef(0);
