@@ -46,7 +46,7 @@ const folded = (name) => name.normalize("NFKD").toLowerCase().replaceAll(/[^\p{L
 const BY_NAME = new Map(Object.entries(MEANINGS).flatMap(([meaning, [, , names]]) => names.split(" ").map((name, rank) => [folded(name), { meaning, rank }])));
 
 /** Suggests a meaning for each column by its name. If two columns have the same meaning, the one with the more usual name gets it. */
-export function suggested(columns) {
+export function suggestMeanings(columns) {
   const best = {};
   for (const column of columns) {
     const known = BY_NAME.get(folded(column));
@@ -56,20 +56,20 @@ export function suggested(columns) {
 }
 
 /** Returns the words for what is missing to add a new advert. */
-export function missing(chosen) {
+export function missingMeanings(chosen) {
   const held = new Set(Object.values(chosen));
   const hasPlace = PLACES.some((one) => held.has(one)) || (held.has("latitude") && held.has("longitude"));
   return [...(held.has("url") ? [] : ["importNeedsUrl"]), ...(hasPlace ? [] : ["importNeedsPlace"])];
 }
 
 /** Returns a row for the mapping: the chosen columns under the names of their meanings. */
-export const mapped = (row, chosen) =>
+export const mapRow = (row, chosen) =>
   Object.fromEntries(Object.entries(chosen).filter(([column, meaning]) => meaning && row[column] !== undefined).map(([column, meaning]) => [meaning, row[column]]));
 
 /** Counts faults and warnings of rows by their text: `[text, count, first row from 1]`, the most frequent first. */
-export function tallied(told) {
+export function tally(messages) {
   const counts = new Map();
-  for (const { text, row } of told) {
+  for (const { text, row } of messages) {
     const known = counts.get(text);
     if (known) known[1] += 1;
     else counts.set(text, [text, 1, row]);

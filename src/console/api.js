@@ -13,12 +13,12 @@ const RETRY_S = 1;
 
 /** An error response of the service, in the console's own words if it has any, otherwise with the service's message. */
 class Refusal extends Error {
-  constructor(answer, { message, code }) {
-    const { name, values } = reasonOf(answer.status, code, message);
+  constructor(response, { message, code }) {
+    const { name, values } = reasonOf(response.status, code, message);
     super(name ? word(name, values) : message);
     this.reason = name;
-    this.status = answer.status;
-    this.retryAfterS = Number(answer.headers.get("retry-after")) || RETRY_S;
+    this.status = response.status;
+    this.retryAfterS = Number(response.headers.get("retry-after")) || RETRY_S;
   }
 }
 
@@ -39,18 +39,18 @@ function setSession(next) {
   for (const listener of listeners) listener();
 }
 
-async function refusalOf(answer) {
-  let error = { message: `${answer.status} ${answer.statusText}` };
+async function refusalOf(response) {
+  let error = { message: `${response.status} ${response.statusText}` };
   try {
-    error = (await answer.json()).error ?? error;
+    error = (await response.json()).error ?? error;
   } catch {
     // The body is not an error of the service, so only the status is shown.
   }
-  return new Refusal(answer, error);
+  return new Refusal(response, error);
 }
 
 /** Fetches a path; a network failure becomes an error with a readable message. */
-async function answerTo(path, options) {
+async function fetchOrFail(path, options) {
   try {
     return await fetch(path, options);
   } catch (error) {
@@ -63,19 +63,19 @@ async function request(method, path, body, options = {}) {
   const isFile = body instanceof Blob;
   if (body !== undefined) headers["content-type"] = isFile ? "application/octet-stream" : "application/json";
   if (session) headers["x-console-token"] = session.token;
-  const answer = await answerTo(path, {
+  const response = await fetchOrFail(path, {
     method, headers, body: body === undefined || isFile ? body : JSON.stringify(body), signal: options.signal,
   });
-  if (answer.status === 401 && session) setSession(null);
-  if (!answer.ok) throw await refusalOf(answer);
-  return answer;
+  if (response.status === 401 && session) setSession(null);
+  if (!response.ok) throw await refusalOf(response);
+  return response;
 }
 
 /** Calls the public API and returns the JSON of the response; null if it has no body. */
 export async function call(method, path, body, options = {}) {
   if (!options.isQuiet) lastCall = { method, path, body };
-  const answer = await request(method, path, body, options);
-  return answer.status === 204 ? null : answer.json();
+  const response = await request(method, path, body, options);
+  return response.status === 204 ? null : response.json();
 }
 
 /** Calls the public API and returns the response itself, for downloads. */
@@ -101,15 +101,15 @@ export function asCurl({ method, path, body, file }) {
 
 /** Begins a session with a key, or with the code from a link. */
 export async function begin(given) {
-  const answer = await request("POST", "/console-session", given);
-  setSession((await answer.json()).data);
+  const response = await request("POST", "/console-session", given);
+  setSession((await response.json()).data);
 }
 
 /** Resumes the session of the cookie, if there is one. */
 export async function resume() {
   try {
-    const answer = await request("GET", "/console-session");
-    setSession((await answer.json()).data);
+    const response = await request("GET", "/console-session");
+    setSession((await response.json()).data);
   } catch (error) {
     // The key of the session was revoked, so another one is needed.
     if (!(error instanceof Refusal)) throw error;

@@ -107,13 +107,13 @@ function Choices({ parameters, set, close, middle, onDraw, onPoint }) {
     return attempt(async () => {
       await call("PUT", pathOf(name), geometryOf(ring));
       set({ [AREA]: STORED + name });
-      areas.again();
+      areas.reload();
     }, word("areaSaved", { name }));
   };
   const remove = (name) => confirm(word("areaRemoveAsk", { name })) && attempt(async () => {
     await call("DELETE", pathOf(name));
     if (chosen === name) set({ [AREA]: "" });
-    areas.again();
+    areas.reload();
   }, word("areaRemoved", { name }));
   return html`<div class="form"><h3>${word("area")}</h3>
     <div class="row"><button type="button" class="compact" onClick=${onDraw}><${Icon} name="area" small />${word("drawArea")}</button>

@@ -45,22 +45,22 @@ export function changesOf(rows, [earlier, later]) {
 }
 
 /** The tiles of two years as map sources: the later year is drawn, the earlier one is only read. */
-export function addCompared(made, { later, earlier, maxzoom, paint, below }) {
+export function addCompared(map, { later, earlier, maxzoom, paint, below }) {
   const source = (tiles) => ({ type: "vector", tiles, maxzoom, promoteId: { areas: "code" } });
   const layer = (id, of) => ({ id, type: "fill", source: id, "source-layer": "areas", paint: of });
-  made.addSource("data", source(later));
-  made.addSource("earlier", source(earlier));
-  made.addLayer(layer("earlier", { "fill-opacity": 0 }), below);
-  made.addLayer({ ...layer("data", paint), id: "areas" }, below);
+  map.addSource("data", source(later));
+  map.addSource("earlier", source(earlier));
+  map.addLayer(layer("earlier", { "fill-opacity": 0 }), below);
+  map.addLayer({ ...layer("data", paint), id: "areas" }, below);
 }
 
 /** Sets the change of each place that both sources have loaded, as its feature state. */
-export function compare(made) {
-  const read = (source) => new Map(made.querySourceFeatures(source, { sourceLayer: "areas" }).map(({ properties }) => [properties.code, properties]));
+export function compare(map) {
+  const read = (source) => new Map(map.querySourceFeatures(source, { sourceLayer: "areas" }).map(({ properties }) => [properties.code, properties]));
   const before = read("earlier");
   for (const [code, after] of read("data")) {
     const change = changeOf(before.get(code), after);
-    if (change) made.setFeatureState({ source: "data", sourceLayer: "areas", id: code }, change);
+    if (change) map.setFeatureState({ source: "data", sourceLayer: "areas", id: code }, change);
   }
 }
 

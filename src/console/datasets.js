@@ -12,8 +12,8 @@ const PAGE = 25;
 /** Searches sales or diagnostics. */
 const openData = (name, sortBy) => async (filters, near, cursor, signal, size = PAGE) => {
   const body = { filters: { ...filters, ...near }, sortBy, size, ...(cursor && { cursor }) };
-  const answer = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
-  return { records: answer.data, total: answer.total, cursor: answer.hasMore ? answer.cursor : null };
+  const response = await call("POST", `/v2/protected/opendata/${name}/search`, body, { signal });
+  return { records: response.data, total: response.total, cursor: response.hasMore ? response.cursor : null };
 };
 /** Returns a sale or diagnostic by its identifier; undefined if there is none. */
 const openRecord = (name, field) => (id, signal) =>

@@ -24,17 +24,17 @@ const textOf = (ring) => ring.map((at) => at.map((degrees) => Number(degrees.toF
 export const geometryOf = (ring) => ({ type: "Polygon", coordinates: [[...ring, ring[0]]] });
 
 /** Shows geometries instead of the previous ones. */
-function show(made, geometries) {
+function show(map, geometries) {
   const data = { type: "FeatureCollection", features: geometries.map((geometry) => ({ type: "Feature", properties: {}, geometry })) };
-  if (made.getSource(SOURCE)) return void made.getSource(SOURCE).setData(data);
-  made.addSource(SOURCE, { type: "geojson", data });
-  made.addLayer({ id: `${SOURCE}-fill`, type: "fill", source: SOURCE, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": COLOUR, "fill-opacity": 0.08 } });
-  made.addLayer({ id: `${SOURCE}-line`, type: "line", source: SOURCE, paint: { "line-color": COLOUR, "line-width": 2 } });
-  made.addLayer({ id: `${SOURCE}-points`, type: "circle", source: SOURCE, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": COLOUR } });
+  if (map.getSource(SOURCE)) return void map.getSource(SOURCE).setData(data);
+  map.addSource(SOURCE, { type: "geojson", data });
+  map.addLayer({ id: `${SOURCE}-fill`, type: "fill", source: SOURCE, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": COLOUR, "fill-opacity": 0.08 } });
+  map.addLayer({ id: `${SOURCE}-line`, type: "line", source: SOURCE, paint: { "line-color": COLOUR, "line-width": 2 } });
+  map.addLayer({ id: `${SOURCE}-points`, type: "circle", source: SOURCE, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-radius": 4, "circle-color": COLOUR } });
 }
 
 /** Shows an unfinished area: a line with its vertices. */
-const showOpen = (made, ring) => show(made, [{ type: "LineString", coordinates: ring }, ...ring.map((at) => ({ type: "Point", coordinates: at }))]);
+const showOpen = (map, ring) => show(map, [{ type: "LineString", coordinates: ring }, ...ring.map((at) => ({ type: "Point", coordinates: at }))]);
 
 /** Returns the positions of an outline. */
 export const positionsOf = (rings) => (typeof rings[0] === "number" ? [rings] : rings.flatMap(positionsOf));
@@ -43,39 +43,39 @@ export const positionsOf = (rings) => (typeof rings[0] === "number" ? [rings] : 
  * Adds a vertex for each click until the first one is clicked again, or Enter or Escape is pressed. Once there are enough vertices,
  * `onEndable` receives a function that finishes the area. Returns a function that stops drawing.
  */
-function draw(made, onDrawn, onEndable) {
+function draw(map, onDrawn, onEndable) {
   const ring = [];
   const end = () => onDrawn(ring.length >= VERTICES_MIN ? textOf(ring) : null);
   const click = (event) => {
-    const first = ring.length >= VERTICES_MIN && made.project(ring[0]);
+    const first = ring.length >= VERTICES_MIN && map.project(ring[0]);
     if (first && Math.hypot(first.x - event.point.x, first.y - event.point.y) < CLOSE_PX) return end();
     ring.push([event.lngLat.lng, event.lngLat.lat]);
     if (ring.length === VERTICES_MIN) onEndable(end);
-    return showOpen(made, ring);
+    return showOpen(map, ring);
   };
-  const move = (event) => ring.length > 0 && showOpen(made, [...ring, [event.lngLat.lng, event.lngLat.lat]]);
+  const move = (event) => ring.length > 0 && showOpen(map, [...ring, [event.lngLat.lng, event.lngLat.lat]]);
   const key = (event) => {
     if (event.key === "Enter") end();
     if (event.key === "Escape") onDrawn(null);
   };
-  made.on("click", click);
-  made.on("mousemove", move);
-  made.doubleClickZoom.disable();
-  made.getCanvas().style.cursor = "crosshair";
+  map.on("click", click);
+  map.on("mousemove", move);
+  map.doubleClickZoom.disable();
+  map.getCanvas().style.cursor = "crosshair";
   addEventListener("keydown", key);
   return () => {
-    made.off("click", click);
-    made.off("mousemove", move);
-    made.doubleClickZoom.enable();
-    made.getCanvas().style.cursor = "";
+    map.off("click", click);
+    map.off("mousemove", move);
+    map.doubleClickZoom.enable();
+    map.getCanvas().style.cursor = "";
     removeEventListener("keydown", key);
   };
 }
 
-/** Shows an outline (GeoJSON or null) on the map that `whenMade` passes, or lets the user draw one. */
-export function useArea(whenMade, outline, isDrawing, onDrawn, onEndable) {
-  useEffect(() => whenMade((made) => {
-    show(made, outline && !isDrawing ? [outline] : []);
-    return isDrawing ? draw(made, onDrawn, onEndable) : undefined;
+/** Shows an outline (GeoJSON or null) on the map that `withMap` passes, or lets the user draw one. */
+export function useArea(withMap, outline, isDrawing, onDrawn, onEndable) {
+  useEffect(() => withMap((map) => {
+    show(map, outline && !isDrawing ? [outline] : []);
+    return isDrawing ? draw(map, onDrawn, onEndable) : undefined;
   }), [JSON.stringify(outline), isDrawing]);
 }

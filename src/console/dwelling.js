@@ -2,7 +2,7 @@
     draws nor calls the service, so tests can run it alone. */
 
 /** URL parameters that remove the place. */
-export const NOWHERE = { lat: "", lon: "", label: "", city: "" };
+export const NO_PLACE = { lat: "", lon: "", label: "", city: "" };
 /** Kinds of geocoding results that are an address, not the centre of a town. */
 const ADDRESSES = ["housenumber", "street", "locality"];
 
@@ -23,7 +23,7 @@ export const metresBetween = (one, other) =>
  * Returns whether a result is the address in the text: the geocoder must be confident, and the house number must match if there is
  * one. The middle of a street or town is not the position of a home.
  */
-export function isSure({ properties }, text) {
+export function isCertain({ properties }, text) {
   const wanted = /^\s*\d/.test(text) ? ADDRESSES.slice(0, 1) : ADDRESSES;
   return properties.confidence === "HIGH" && wanted.includes(properties.type);
 }
@@ -79,12 +79,12 @@ export function reportOf({ location, type, habitation, land }, language) {
 /** Default values of the form; the estimate requires them. */
 export const USUAL = { type: "CLASS_FLAT", surface: 60, rooms: 3 };
 /** URL parameters that describe the home, not its position. */
-export const DESCRIBED = ["type", "surface", "rooms", "bedrooms", "floor", "energy", "land", "has"];
+export const HOME_PARAMETERS = ["type", "surface", "rooms", "bedrooms", "floor", "energy", "land", "has"];
 /** Returns the usual number of bedrooms for a number of rooms: all but the living room. */
 export const bedroomsOf = (rooms) => Math.max(0, rooms - 1);
 
 /** Returns the chosen inputs that do not affect the value, because the model learned no effect of them: `energyClass`, `floor`. */
-export const unfelt = (parameters, contributions) => [
+export const noEffect = (parameters, contributions) => [
   ...(parameters.energy && !contributions.epcEnergy ? ["energyClass"] : []),
   ...(parameters.floor && typeOf(parameters) !== "CLASS_HOUSE" && !contributions.hasLift ? ["floor"] : []),
 ];

@@ -186,7 +186,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       flyTo: ({ lon, lat, zoom }) => map.current.then((made) => made?.flyTo({ center: [lon, lat], zoom })),
     };
   }
-  const whenMade = (act) => {
+  const withMap = (act) => {
     let isWanted = true;
     let undo = null;
     map.current.then((made) => {
@@ -197,9 +197,9 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       undo?.();
     };
   };
-  useEffect(() => whenMade((made) => { if (inset) made.setPadding(inset, { isOfAddress: true }); }), [JSON.stringify(inset)]);
-  useArea(whenMade, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn), (end) => handlers.current.onEndable(end));
-  useEffect(() => outline && whenMade((made) => {
+  useEffect(() => withMap((made) => { if (inset) made.setPadding(inset, { isOfAddress: true }); }), [JSON.stringify(inset)]);
+  useArea(withMap, outline, isDrawing, (drawn) => handlers.current.onDrawn(drawn), (end) => handlers.current.onEndable(end));
+  useEffect(() => outline && withMap((made) => {
     const bounds = new maplibre.LngLatBounds();
     for (const at of positionsOf(outline.coordinates)) bounds.extend(at);
     const shown = made.getBounds();
@@ -222,7 +222,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
   useEffect(() => {
     const wasFirst = isFirst.current;
     isFirst.current = false;
-    return whenMade((made) => {
+    return withMap((made) => {
       if (isFitted || (!view && wasFirst)) return;
       if (!view) return void lead(() => fit(made, FRANCE));
       const { lng, lat } = made.getCenter();
@@ -232,7 +232,7 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
   }, [view?.lon, view?.lat, view?.zoom]);
   useEffect(() => {
     if (!dataset || !isReady) return undefined;
-    return whenMade((made, isWanted) => {
+    return withMap((made, isWanted) => {
       call("GET", `/v2/protected/tiles/${dataset}`, undefined, { isQuiet: true }).then((set) => {
         if (!isWanted()) return;
         for (const id of DATA_LAYERS) if (made.getLayer(id)) made.removeLayer(id);
@@ -251,13 +251,13 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       }, (error) => isWanted() && setFault(error.message));
     });
   }, [dataset, JSON.stringify([filters, earlier]), by, shown, isReady, theme]);
-  useEffect(() => whenMade((made) => {
+  useEffect(() => withMap((made) => {
     for (const [id, paint] of Object.entries(basePaint())) {
       if (made.getLayer(id)) for (const [name, value] of Object.entries(paint)) made.setPaintProperty(id, name, value);
     }
     if (made.getLayer("spots")) for (const [name, value] of Object.entries(spotLayer().paint)) made.setPaintProperty("spots", name, value);
   }), [theme]);
-  useEffect(() => whenMade((made) => {
+  useEffect(() => withMap((made) => {
     const features = spots.map(({ id, at, label, colour }) => ({ type: "Feature", geometry: { type: "Point", coordinates: at }, properties: { id, label, ...(colour && { colour }) } }));
     const data = { type: "FeatureCollection", features };
     if (made.getSource("spots")) made.getSource("spots").setData(data);
@@ -286,11 +286,11 @@ export function MapView({ dataset, filters, earlier, by = "hexagons", figure, vi
       pin?.remove();
     };
   }), [JSON.stringify(spots), JSON.stringify(home)]);
-  useEffect(() => whenMade((made) => {
+  useEffect(() => withMap((made) => {
     showLayers(made, handlers.current.drawn ?? [], layers, made.getLayer("spots") ? "spots" : made.getLayer("commune-labels") ? "commune-labels" : undefined);
     handlers.current.drawn = layers.map(({ name }) => name);
   }), [layers]);
-  useEffect(() => whenMade((made) => {
+  useEffect(() => withMap((made) => {
     if (!lit || !made.getSource("spots")) return undefined;
     const feature = { source: "spots", id: lit };
     made.setFeatureState(feature, { lit: true });

@@ -3,7 +3,7 @@
 
 import { call, callRaw, may } from "./api.js";
 import { counted, word } from "./language.js";
-import { Icon, Waiting, html, useLoaded, useRef, useRested } from "./parts.js";
+import { Icon, Waiting, html, useLoaded, useRef, useDebounced } from "./parts.js";
 import { readRows, textOf } from "./rows.js";
 import { geometryOfHex } from "./wkb.js";
 
@@ -13,13 +13,13 @@ export const SHOWN = "layers";
 const SHOWN_MAX = 3;
 /** Maximum features of a layer that are drawn, and maximum characters of their rows that are read. */
 const FEATURES_MAX = 5_000;
-const LETTERS_MAX = 16_000_000;
+const CHARS_MAX = 16_000_000;
 /** Maximum time of a query, seconds. */
 const TIME_S = 30;
 /** Features are also read beyond each edge of the map, by this share of its size, so that a small move needs no query. */
 const MARGIN = 0.25;
 /** Delay after a move before features are read, milliseconds. */
-const REST_MS = 300;
+const DELAY_MS = 300;
 /** After this time, a move reloads the list of layers, because one may have been imported again. Milliseconds. */
 const KNOWN_MS = 60_000;
 /** Colours of the layers, in their order; they can be distinguished on the backgrounds of both themes. */
@@ -49,8 +49,8 @@ function queryOf(layer, [west, south, east, north]) {
 async function read(layer, box, signal) {
   const around = widened(box);
   const body = { query: queryOf(layer, around), format: "ndjson", limits: { time_s: TIME_S } };
-  const answer = await callRaw("POST", "/v2/protected/sql", body, { signal, isQuiet: true });
-  const { rows, isWhole } = await readRows(answer.body, FEATURES_MAX, LETTERS_MAX);
+  const response = await callRaw("POST", "/v2/protected/sql", body, { signal, isQuiet: true });
+  const { rows, isWhole } = await readRows(response.body, FEATURES_MAX, CHARS_MAX);
   const features = rows.map((row) => ({ type: "Feature", geometry: geometryOfHex(row.geometry), properties: { layer: layer.name, feature: row.feature } }));
   const attributes = new Map(rows.map(({ feature, geometry, ...attributes }) => [feature, attributes]));
   const isAll = isWhole && layer.count <= FEATURES_MAX;
@@ -71,20 +71,20 @@ export function useMapLayers(parameters, box) {
   const list = useRef(null);
   if (known.value) list.current = known.value;
   const kept = useRef(new Map());
-  const rested = useRested(box, REST_MS);
+  const debounced = useDebounced(box, DELAY_MS);
   const drawn = useLoaded(async (signal) => {
-    if (!rested || !list.current) return NONE;
-    const now = rested.split(",").map(Number);
+    if (!debounced || !list.current) return NONE;
+    const now = debounced.split(",").map(Number);
     const one = async (layer, nth) => {
       const before = kept.current.get(layer.name);
-      const isEnough = before && !before.error && before.importedAt === layer.importedAt && (before.at === rested || (before.isWhole && isWithin(now, before.box)));
+      const isEnough = before && !before.error && before.importedAt === layer.importedAt && (before.at === debounced || (before.isWhole && isWithin(now, before.box)));
       const found = isEnough ? before : await read(layer, now, signal).catch((error) => ({ error, data: { type: "FeatureCollection", features: [] }, attributes: new Map() }));
-      if (!signal.aborted) kept.current.set(layer.name, isEnough ? found : { ...found, at: rested, importedAt: layer.importedAt });
+      if (!signal.aborted) kept.current.set(layer.name, isEnough ? found : { ...found, at: debounced, importedAt: layer.importedAt });
       return { name: layer.name, colour: COLOURS[nth % COLOURS.length], layer, ...found };
     };
     const wanted = list.current.map((layer, nth) => [layer, nth]).filter(([{ name }]) => names.includes(name));
     return Promise.all(wanted.map(([layer, nth]) => one(layer, nth)));
-  }, [names.join(), list.current, rested]);
+  }, [names.join(), list.current, debounced]);
   return { list: (names.length > 0 && drawn.value) || NONE, waiting: known.error && !list.current ? known : drawn };
 }
 

@@ -5,7 +5,7 @@ import { alertsOf } from "./alertlist.js";
 import { call, end, may } from "./api.js";
 import { DATASETS, FOR_SALE } from "./datasets.js";
 import { switchLanguage, word } from "./language.js";
-import { Icon, html, useEffect, useLoaded, useRef, useRested, useState } from "./parts.js";
+import { Icon, html, useEffect, useLoaded, useRef, useDebounced, useState } from "./parts.js";
 import { context, isSearched, placeIcon, useCompletions } from "./places.js";
 import { copyCall, screenName } from "./rail.js";
 import { placeOf } from "./dwelling.js";
@@ -16,7 +16,7 @@ import { attempt } from "./toasts.js";
 const COMMUNE_ZOOM = 12;
 const ADDRESS_ZOOM = 16;
 /** Delay after the last key press before homes are searched, milliseconds, and maximum homes. */
-const HOMES_REST_MS = 400;
+const HOMES_DELAY_MS = 400;
 const HOMES_MAX = 5;
 /** Matches the identifier of a property. */
 const IDENTIFIER = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
@@ -36,15 +36,15 @@ function opens(feature) {
 /** Homes for sale that have all words of a text, as entries; none without the scope. Results for an earlier text are not shown. */
 function useHomes(text) {
   const wanted = text.trim();
-  const rested = useRested(wanted, HOMES_REST_MS);
+  const debounced = useDebounced(wanted, HOMES_DELAY_MS);
   const found = useLoaded(async (signal) => {
-    if (!may("search") || !isSearched(rested) || IDENTIFIER.test(rested)) return [];
-    const body = { search: { filterProperty: FOR_SALE, fullTexts: [rested] }, sortBy: "RELEVANCE", orderBy: "DESC", size: HOMES_MAX };
+    if (!may("search") || !isSearched(debounced) || IDENTIFIER.test(debounced)) return [];
+    const body = { search: { filterProperty: FOR_SALE, fullTexts: [debounced] }, sortBy: "RELEVANCE", orderBy: "DESC", size: HOMES_MAX };
     return (await call("POST", "/v2/protected/properties/search", body, { signal, isQuiet: true })).data.items.map(DATASETS.properties.card);
-  }, [rested]);
+  }, [debounced]);
   const open = (id) => go("map", { dataset: "properties", record: id });
   if (may("search") && IDENTIFIER.test(wanted)) return [["home", `${word("properties.one")} ${wanted}`, open(wanted)]];
-  return found.isLoading || rested !== wanted ? [] : (found.value ?? []).map((home) => [home.icon, home.title, open(home.id), [home.place, home.price].filter(Boolean).join(" · ")]);
+  return found.isLoading || debounced !== wanted ? [] : (found.value ?? []).map((home) => [home.icon, home.title, open(home.id), [home.place, home.price].filter(Boolean).join(" · ")]);
 }
 
 export function Palette({ screens, onClose }) {

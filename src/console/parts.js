@@ -17,23 +17,23 @@ export function useLoaded(load, dependencies) {
   const [state, setState] = useState({ isLoading: true });
   const [round, setRound] = useState(0);
   useEffect(() => {
-    const asked = new AbortController();
+    const controller = new AbortController();
     setState((before) => ({ ...before, isLoading: true }));
-    load(asked.signal).then(
-      (value) => asked.signal.aborted || setState({ value, answers: dependencies }),
-      (error) => asked.signal.aborted || setState(({ value, answers }) =>
-        (answers?.every((one, nth) => Object.is(one, dependencies[nth])) ? { value, answers, error } : { error })),
+    load(controller.signal).then(
+      (value) => controller.signal.aborted || setState({ value, loadedFor: dependencies }),
+      (error) => controller.signal.aborted || setState(({ value, loadedFor }) =>
+        (loadedFor?.every((one, nth) => Object.is(one, dependencies[nth])) ? { value, loadedFor, error } : { error })),
     );
-    return () => asked.abort();
+    return () => controller.abort();
   }, [...dependencies, round]);
-  return { ...state, again: useCallback(() => setRound((before) => before + 1), []) };
+  return { ...state, reload: useCallback(() => setRound((before) => before + 1), []) };
 }
 
 /** Reloads some milliseconds after each result; a slow result is awaited. */
-export function useRepeated(asked, pause) {
+export function usePolling(asked, pause) {
   useEffect(() => {
     if (asked.isLoading) return undefined;
-    const timer = setTimeout(asked.again, pause);
+    const timer = setTimeout(asked.reload, pause);
     return () => clearTimeout(timer);
   }, [asked.isLoading]);
 }
@@ -44,7 +44,7 @@ export function usePages(size, ask, idOf) {
   const asked = useLoaded((signal) => firstPages(pages.current, size, (nth, last) => ask(nth, last, signal), idOf), []);
   const more = () => {
     if (!asked.error) pages.current += 1;
-    asked.again();
+    asked.reload();
   };
   return { ...asked, more, pages: pages.current };
 }
@@ -53,14 +53,14 @@ export function usePages(size, ask, idOf) {
 export const More = ({ of }) => of.value?.hasMore && html`<div class="row"><button type="button" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.more}>${word("more")}</button></div>`;
 
 /** Debounces a value: returns it once it has not changed for some milliseconds. */
-export function useRested(value, rest) {
-  const [rested, setRested] = useState(value);
+export function useDebounced(value, delay) {
+  const [debounced, setDebounced] = useState(value);
   const text = JSON.stringify(value);
   useEffect(() => {
-    const timer = setTimeout(() => setRested(value), rest);
+    const timer = setTimeout(() => setDebounced(value), delay);
     return () => clearTimeout(timer);
   }, [text]);
-  return rested;
+  return debounced;
 }
 
 /** Grey lines in place of content that is loading. */
@@ -73,7 +73,7 @@ export const Note = ({ kind = "info", children, role }) => html`<div class="note
 
 /** Shows why something could not be loaded or reloaded, with a button to try again. */
 const Failed = ({ of }) => html`<${Note} kind="bad" role="alert"><span>${of.value ? `${word("notReloaded")} ` : ""}${of.error.message}</span>
-  ${of.again && html`<div><button type="button" class="compact" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.again}>${word("tryAgain")}</button></div>`}<//>`;
+  ${of.reload && html`<div><button type="button" class="compact" aria-busy=${String(Boolean(of.isLoading))} onClick=${of.reload}>${word("tryAgain")}</button></div>`}<//>`;
 
 /** Placeholder for a missing result: shows that it is loading or why it failed, also if reloading failed. */
 export const Waiting = ({ of, lines }) =>

@@ -1,7 +1,7 @@
 /** Completes addresses with the geocoder while they are typed. Used by the screens of a home and of the map, and by the palette. */
 
 import { call, may } from "./api.js";
-import { Icon, html, useLoaded, useRested, useState } from "./parts.js";
+import { Icon, html, useLoaded, useDebounced, useState } from "./parts.js";
 import { word } from "./language.js";
 import { attempt, toast } from "./toasts.js";
 
@@ -9,7 +9,7 @@ import { attempt, toast } from "./toasts.js";
 const CHARS_MIN = 3;
 const RESULTS_MAX = 6;
 /** Delay after the last key press before completions are requested, milliseconds. */
-const REST_MS = 180;
+const DELAY_MS = 180;
 /** Latitude and longitude in the order of maps. */
 const POSITION = /^\s*(-?\d{1,2}\.\d+)[,;\s]+(-?\d{1,3}\.\d+)\s*$/;
 
@@ -32,9 +32,9 @@ export const positionText = ({ lat, lon }) => `${lat.toFixed(5)}, ${lon.toFixed(
 
 /** Returns completions of a text while it is typed; none without the scope. */
 export function useCompletions(text) {
-  const rested = useRested(text.trim(), REST_MS);
-  const isAsked = may("geocoding") && isSearched(rested) && !positionOf(rested);
-  const found = useLoaded(async (signal) => (isAsked ? completions(rested, signal) : []), [rested, isAsked]);
+  const typed = useDebounced(text.trim(), DELAY_MS);
+  const isAsked = may("geocoding") && isSearched(typed) && !positionOf(typed);
+  const found = useLoaded(async (signal) => (isAsked ? completions(typed, signal) : []), [typed, isAsked]);
   return found.value ?? [];
 }
 

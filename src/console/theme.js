@@ -2,12 +2,12 @@
 
 import { useEffect, useState } from "./vendor/preact.mjs";
 
-const KEPT = "toise-theme";
+const STORAGE_KEY = "toise-theme";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const root = document.documentElement;
 
 /** Returns the chosen theme: `light`, `dark`, or `system`. */
-export const chosenTheme = () => localStorage.getItem(KEPT) ?? "system";
+export const chosenTheme = () => localStorage.getItem(STORAGE_KEY) ?? "system";
 
 function apply() {
   const chosen = chosenTheme();
@@ -16,8 +16,8 @@ function apply() {
 
 /** Sets the theme and stores it for the next visit. */
 export function chooseTheme(theme) {
-  if (theme === "system") localStorage.removeItem(KEPT);
-  else localStorage.setItem(KEPT, theme);
+  if (theme === "system") localStorage.removeItem(STORAGE_KEY);
+  else localStorage.setItem(STORAGE_KEY, theme);
   apply();
 }
 

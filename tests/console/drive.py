@@ -474,12 +474,12 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     assert body["habitation"]["surface"]["total"] == 187, body
     assert "characteristics" not in body["habitation"], body
     assert "climate" not in body["habitation"], body
-    expect(value).to_contain_text("than at first", timeout=WAIT_MS)
+    expect(value).to_contain_text("than initially", timeout=WAIT_MS)
     with page.expect_request(lambda asked: asked.url.endswith("/estimate/property/lite")) as asked:
         page.get_by_role("button", name="C", exact=True).click()
     assert asked.value.post_data_json["habitation"]["climate"] == {"epcEnergy": "ENERGY_CLASSIFICATION_C"}
     page.get_by_role("button", name="Reset").click()
-    expect(value).not_to_contain_text("than at first", timeout=WAIT_MS)
+    expect(value).not_to_contain_text("than initially", timeout=WAIT_MS)
     # Its comparable sales are a file too.
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the rows as CSV").click()
@@ -984,7 +984,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     look(desk, "data", faults)
     # How many pairs of properties wait for a decision.
     merges = desk.get_by_role("region", name="Merges of adverts")
-    expect(merges).to_contain_text("Pairs that wait for a decision")
+    expect(merges).to_contain_text("Pairs waiting for a decision")
     desk.unroute_all(behavior="wait")
     expect(desk.get_by_role("alert")).to_have_count(0)
     # A file of adverts is dropped: what was understood is shown, a meaning is corrected, and its rows are sent.

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 
-import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../../src/console/advertcolumns.js";
+import { MAPPING, MEANINGS, mapRow, missingMeanings, suggestMeanings, tally } from "../../src/console/advertcolumns.js";
 import { addressOf } from "../../src/console/addresses.js";
 import { SALES_MIN, changeOf, changesOf, comparedQuarters, comparedYears, pricedQuarters, rebased } from "../../src/console/comparison.js";
-import { NOWHERE, bedroomsOf, estimateOf, isSure, metresBetween, placeOf, rentOf, reportOf, unfelt } from "../../src/console/dwelling.js";
+import { NO_PLACE, bedroomsOf, estimateOf, isCertain, metresBetween, placeOf, rentOf, reportOf, noEffect } from "../../src/console/dwelling.js";
 import { FIELD_NAMES, commonStart } from "../../src/console/fieldnames.js";
 import { reading } from "../../src/console/metrics.js";
 import { firstPages } from "../../src/console/pages.js";
@@ -23,14 +23,14 @@ const found = (type, confidence) => ({
 });
 
 test("an address is taken only if the geocoder is sure of it and it is where a home is", () => {
-  assert.ok(isSure(found("housenumber", "HIGH"), "12 rue Droite, Mende"));
-  assert.ok(isSure(found("street", "HIGH"), "rue Droite, Mende"));
-  assert.ok(!isSure(found("street", "HIGH"), "12 rue Droite, Mende"), "its number is not in the base");
-  assert.ok(!isSure(found("municipality", "HIGH"), "Mende"), "the centre of a town is no address");
-  assert.ok(!isSure(found("municipality", "LOW"), "12 rue Inconnue, Mende"));
-  assert.ok(!isSure(found("housenumber", "MEDIUM"), "12 rue Droite, Mende"));
+  assert.ok(isCertain(found("housenumber", "HIGH"), "12 rue Droite, Mende"));
+  assert.ok(isCertain(found("street", "HIGH"), "rue Droite, Mende"));
+  assert.ok(!isCertain(found("street", "HIGH"), "12 rue Droite, Mende"), "its number is not in the base");
+  assert.ok(!isCertain(found("municipality", "HIGH"), "Mende"), "the centre of a town is no address");
+  assert.ok(!isCertain(found("municipality", "LOW"), "12 rue Inconnue, Mende"));
+  assert.ok(!isCertain(found("housenumber", "MEDIUM"), "12 rue Droite, Mende"));
   assert.deepEqual(placeOf(found("housenumber", "HIGH")), { lat: 44.5, lon: 3.5, label: "12 Rue Droite 48000 Mende", city: "48095" });
-  assert.deepEqual(Object.keys(NOWHERE), Object.keys(placeOf(found("street", "HIGH"))), "nothing of a place stays");
+  assert.deepEqual(Object.keys(NO_PLACE), Object.keys(placeOf(found("street", "HIGH"))), "nothing of a place stays");
 });
 
 test("distances around a home are those on the ground", () => {
@@ -79,8 +79,8 @@ test("what if sends what was chosen: class, floor and features of a flat, land o
   assert.deepEqual(flat.habitation.features, { propertyFloor: 0 });
   assert.deepEqual(flat.habitation.characteristics, { hasTerrace: true, hasLift: true });
   assert.equal(estimateOf(at, { has: "Pool" }).habitation.characteristics, undefined, "a flat is not asked for with a pool");
-  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 0 }), ["energyClass", "floor"]);
-  assert.deepEqual(unfelt({ energy: "C", floor: "2" }, { epcEnergy: 900, hasLift: -300 }), []);
+  assert.deepEqual(noEffect({ energy: "C", floor: "2" }, { epcEnergy: 0 }), ["energyClass", "floor"]);
+  assert.deepEqual(noEffect({ energy: "C", floor: "2" }, { epcEnergy: 900, hasLift: -300 }), []);
   assert.equal(flat.land, undefined);
   const house = estimateOf(at, { type: "CLASS_HOUSE", energy: "Z", floor: "3", land: "300" });
   assert.deepEqual(house.land, { surface: 300 });
@@ -295,12 +295,12 @@ test("the columns of an import are those of the mapping, under names that the se
 
 test("a column is suggested by its name, and the more usual of two names counts", () => {
   const columns = ["URL", "Prix", "Nb pièces", "Code Postal", "area", "surface", "couleur"];
-  assert.deepEqual(suggested(columns), { URL: "url", Prix: "prix", "Nb pièces": "nb_pieces", "Code Postal": "code_postal", surface: "surface" });
-  assert.deepEqual(missing({ a: "prix" }), ["importNeedsUrl", "importNeedsPlace"]);
-  assert.deepEqual(missing({ a: "url", b: "latitude" }), ["importNeedsPlace"]);
-  assert.deepEqual(missing({ a: "url", b: "latitude", c: "longitude" }), []);
-  assert.deepEqual(mapped({ a: "x", b: "1", c: "2" }, { a: "url", b: "", d: "prix" }), { url: "x" });
-  assert.deepEqual(tallied([{ text: "b", row: 1 }, { text: "a", row: 2 }, { text: "a", row: 3 }]), [["a", 2, 2], ["b", 1, 1]]);
+  assert.deepEqual(suggestMeanings(columns), { URL: "url", Prix: "prix", "Nb pièces": "nb_pieces", "Code Postal": "code_postal", surface: "surface" });
+  assert.deepEqual(missingMeanings({ a: "prix" }), ["importNeedsUrl", "importNeedsPlace"]);
+  assert.deepEqual(missingMeanings({ a: "url", b: "latitude" }), ["importNeedsPlace"]);
+  assert.deepEqual(missingMeanings({ a: "url", b: "latitude", c: "longitude" }), []);
+  assert.deepEqual(mapRow({ a: "x", b: "1", c: "2" }, { a: "url", b: "", d: "prix" }), { url: "x" });
+  assert.deepEqual(tally([{ text: "b", row: 1 }, { text: "a", row: 2 }, { text: "a", row: 3 }]), [["a", 2, 2], ["b", 1, 1]]);
 });
 
 test("a file is read with its encoding, delimiter and quoted cells", () => {

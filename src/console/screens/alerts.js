@@ -5,7 +5,7 @@ import { KINDS, alertsOf, findAlert } from "../alertlist.js";
 import { call } from "../api.js";
 import { described } from "../filters.js";
 import { ago, counted, day, labelled, moment, number, word } from "../language.js";
-import { Badge, Empty, Field, Head, Icon, Json, More, Note, Waiting, html, useLoaded, usePages, useRef, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Field, Head, Icon, Json, More, Note, Waiting, html, useLoaded, usePages, useRef, usePolling, useState } from "../parts.js";
 import { attempt, toast } from "../toasts.js";
 import { Match } from "./match.js";
 import { NewAlert } from "./newalert.js";
@@ -41,11 +41,11 @@ export function Alerts({ parameters, set }) {
   const next = () => {
     if (alerts.isLoading) return;
     if (!alerts.error) pages.current += 1;
-    alerts.again();
+    alerts.reload();
   };
   const create = () => set({ new: 1, alert: "" }, true);
   if (parameters.new) {
-    return html`<div class="page"><${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.again} /></div>`;
+    return html`<div class="page"><${NewAlert} parameters=${parameters} set=${set} onMade=${alerts.reload} /></div>`;
   }
   return html`<div class="page">
     <${Head} title=${word("alerts")} about=${word("alertsAbout")}><button type="button" class="primary" onClick=${create}><${Icon} name="plus" />${word("newAlertShort")}</button><//>
@@ -58,7 +58,7 @@ export function Alerts({ parameters, set }) {
         <span class="row spread"><b>${alert.search_name}</b><${Badge} kind=${alert.activated ? "good dot" : "dot"}>${word(alert.activated ? "active" : "paused")}<//></span>
         <span class="quiet">${word(alert.kind)} · ${hostOf(alert.webhook_url)}</span><span class="quiet">${word("alertCreated")} ${day(alert.created_at)}</span></button></li>`)}</ul>
         ${hasMore && html`<button type="button" class="more" aria-busy=${String(Boolean(alerts.isLoading))} onClick=${next}>${word("more")}</button>`}</div>
-      ${chosen ? html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.again} />` : html`<div class="card placeholder"><${Empty} icon="alerts" title=${word("chooseAlert")} /></div>`}
+      ${chosen ? html`<${Followed} key=${chosen.alert_id} alert=${chosen} onChange=${alerts.reload} />` : html`<div class="card placeholder"><${Empty} icon="alerts" title=${word("chooseAlert")} /></div>`}
     </div>`}
   </div>`;
 }
@@ -72,8 +72,8 @@ function Followed({ alert, onChange }) {
   const list = (of) => async (nth, last, signal) => (await call("GET", `${of}?skip=${nth * PAGE}&take=${PAGE}`, undefined, { signal, isQuiet: true })).data;
   const history = usePages(PAGE, list(`${base}/history/${alert.alert_id}`), (match) => match.flxId ?? match.numero_dpe ?? match.id);
   const deliveries = usePages(PAGE, list(`${path}/deliveries`), (one) => one.delivery_id);
-  useRepeated(history, TAIL_MS * history.pages);
-  useRepeated(deliveries, TAIL_MS * deliveries.pages);
+  usePolling(history, TAIL_MS * history.pages);
+  usePolling(deliveries, TAIL_MS * deliveries.pages);
   const run = (act, done) => async () => {
     setBusy(true);
     await attempt(act, done);
@@ -86,7 +86,7 @@ function Followed({ alert, onChange }) {
   const replay = run(async () => {
     const now = new Date();
     await call("POST", `${path}/replay`, { from: new Date(now - REPLAY_DAYS * DAY_MS).toISOString(), to: now.toISOString(), max_items: REPLAY_MAX });
-    deliveries.again();
+    deliveries.reload();
   }, word("isReplayed", { days: REPLAY_DAYS }));
   const test = run(async () => {
     const { delivered, duration_ms: ms, error } = (await call("POST", `${path}/test`)).data;

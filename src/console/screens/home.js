@@ -3,10 +3,10 @@
 import { addressOf } from "../addresses.js";
 import { call, may } from "../api.js";
 import { CsvButton } from "../csvfile.js";
-import { DESCRIBED, NOWHERE, USUAL, estimateOf, isSure, placeOf, typeOf, unfelt } from "../dwelling.js";
+import { HOME_PARAMETERS, NO_PLACE, USUAL, estimateOf, isCertain, placeOf, typeOf, noEffect } from "../dwelling.js";
 import { counted, day, distance, euros, number, perM2, squareMetres, word } from "../language.js";
 import { MapView, hasMap } from "../map.js";
-import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useRested, useState } from "../parts.js";
+import { Badge, Empty, Head, Icon, Note, Table, Waiting, html, useEffect, useLoaded, useRef, useDebounced, useState } from "../parts.js";
 import { AddressField, context, placeIcon, positionOf, positionText } from "../places.js";
 import { IntervalBar, Waterfall } from "../plot.js";
 import { Around, Prices } from "./homearound.js";
@@ -18,7 +18,7 @@ const COMPARABLES_KM = "5km";
 /** Maximum results of the geocoder to choose from if none is certain. */
 const CANDIDATES = 5;
 /** Delay after a change before a value is requested, milliseconds. */
-const REST_MS = 250;
+const DELAY_MS = 250;
 /** From this zoom on, a click selects a home; below it, a click zooms in until buildings can be distinguished. */
 const CLICK_ZOOM_MIN = 13;
 const BUILDINGS_ZOOM = 15;
@@ -46,7 +46,7 @@ export function Home({ parameters, set }) {
     setAsked("");
     setFault(null);
     setCandidates([]);
-    set({ ...NOWHERE, town: "", ...place }, true);
+    set({ ...NO_PLACE, town: "", ...place }, true);
   };
   const choose = (feature) => pick({ ...placeOf(feature), town: feature.properties.type === "municipality" ? 1 : "" });
   const find = async (text) => {
@@ -56,12 +56,12 @@ export function Home({ parameters, set }) {
     setAsked(text);
     setFault(null);
     setCandidates([]);
-    set({ ...NOWHERE, town: "" });
+    set({ ...NO_PLACE, town: "" });
     if (!may("geocoding")) return setFault(word("positionOnly"));
     try {
       const { features } = await call("GET", `/geocoding/search?limit=${CANDIDATES}&q=${encodeURIComponent(text)}`);
       if (features.length === 0) return setFault(word("nothing"));
-      return isSure(features[0], text) ? pick(placeOf(features[0])) : setCandidates(features);
+      return isCertain(features[0], text) ? pick(placeOf(features[0])) : setCandidates(features);
     } catch (error) {
       return setFault(error.message);
     }
@@ -128,14 +128,14 @@ function Examples({ onPick }) {
 /** Describes the assumptions about a home: all values, or the unstated ones; nothing if all are stated. */
 function assumedText(parameters, surface) {
   const rooms = Number(parameters.rooms || USUAL.rooms);
-  if (DESCRIBED.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms: counted("someRooms", rooms) });
+  if (HOME_PARAMETERS.every((name) => !parameters[name])) return word("assumed", { surface: squareMetres(surface), rooms: counted("someRooms", rooms) });
   const values = [!parameters.surface && squareMetres(surface), !parameters.rooms && counted("someRooms", rooms)].filter(Boolean);
   return values.length > 0 ? word("assumedToo", { values: values.join(", ") }) : "";
 }
 
 /** The value of a home with its reasons, and the controls for what-if. */
 function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
-  const body = useRested(estimateOf(at, parameters), REST_MS);
+  const body = useDebounced(estimateOf(at, parameters), DELAY_MS);
   const asked = useLoaded(async (signal) => {
     const { data } = await call("POST", "/v2/protected/estimate/property/lite", body, { signal });
     const places = await placed(data.metadata.comparables ?? [], at, signal);
@@ -148,11 +148,11 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
   }, [value]);
   // The first value of the place; what-if compares with it.
   const first = useRef(null);
-  if (value && !first.current) first.current = { price: value.price, parameters: Object.fromEntries(DESCRIBED.map((name) => [name, parameters[name] ?? ""])) };
+  if (value && !first.current) first.current = { price: value.price, parameters: Object.fromEntries(HOME_PARAMETERS.map((name) => [name, parameters[name] ?? ""])) };
   const difference = value ? value.price - first.current.price : 0;
   const comparables = value?.metadata.comparables ?? [];
   const dots = comparables.map((sale) => ({ id: sale.id, price: (sale.price / sale.surface) * value.surface, label: `${addressOf(value.places.get(sale.id)?.address) || word("sale")} · ${perM2(sale.price / sale.surface)}` }));
-  const silent = value ? unfelt(parameters, value.metadata.contributions) : [];
+  const silent = value ? noEffect(parameters, value.metadata.contributions) : [];
   const { lower, upper } = value?.priceRange ?? {};
   const headline = value && upper - lower > ROUND_WIDER_EUR ? Math.round(value.price / ROUND_EUR) * ROUND_EUR : value?.price;
   const assumed = value && assumedText(parameters, value.surface);
@@ -178,7 +178,7 @@ function Valued({ at, parameters, set, onComparables, lit, onLit, map }) {
         <${IntervalBar} value=${value.price} lower=${lower} upper=${upper} dots=${dots} lit=${lit} onHover=${onLit} />
         <p class="quiet"><small>${word("intervalAbout", { share: number(value.metadata.coverage * 100) })}${dots.length > 0 ? ` ${word("dotsAbout", { surface: squareMetres(value.surface) })}` : ""}</small></p>
         ${value.metadata.warning && html`<${Note} kind="warn">${word(`warning.${value.metadata.warning}`)}${value.metadata.nearest_sale_m > 0 ? ` ${word("nearestSale", { distance: distance(value.metadata.nearest_sale_m) })}` : ""}<//>`}
-        ${silent.length > 0 && html`<${Note}>${word("unfelt", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
+        ${silent.length > 0 && html`<${Note}>${word("noEffect", { names: silent.map((name) => word(name).toLowerCase()).join(", ") })}<//>`}
         ${assumed && html`<${Note}>${assumed}<//>`}
         <${RentAndReport} body=${value.body} price=${value.price} />`}
     </section>

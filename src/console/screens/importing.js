@@ -1,6 +1,6 @@
 /** Imports adverts: reads a file in the browser, shows how it was understood, and sends its rows after confirmation. */
 
-import { MAPPING, MEANINGS, mapped, missing, suggested, tallied } from "../advertcolumns.js";
+import { MAPPING, MEANINGS, mapRow, missingMeanings, suggestMeanings, tally } from "../advertcolumns.js";
 import { call } from "../api.js";
 import { bytes, counted, labelled, number, word } from "../language.js";
 import { Badge, Drop, Note, Table, html, useEffect, useRef, useState } from "../parts.js";
@@ -52,12 +52,12 @@ export function Importing() {
 
 /** Shows how a file was understood: its format and the meaning of each column, which can be changed; then the outcome of its rows. */
 function Understood({ file, onLeave }) {
-  const [chosen, setChosen] = useState(() => suggested(file.columns));
+  const [chosen, setChosen] = useState(() => suggestMeanings(file.columns));
   // The rows with an outcome, the messages about them, and why sending ended early.
   const [sent, setSent] = useState(null);
   const left = useRef(null);
   useEffect(() => () => left.current?.abort(), []);
-  const lacks = missing(chosen);
+  const lacks = missingMeanings(chosen);
   const send = async () => {
     left.current = new AbortController();
     const state = { done: 0, counts: {}, faults: [], warnings: [] };
@@ -65,7 +65,7 @@ function Understood({ file, onLeave }) {
     try {
       while (state.done < file.rows.length) {
         const rows = file.rows.slice(state.done, state.done + ROWS_PER_CALL);
-        const { data } = await call("POST", PATH, { adverts: rows.map((row) => mapped(row, chosen)) }, { signal: left.current.signal, isQuiet: true });
+        const { data } = await call("POST", PATH, { adverts: rows.map((row) => mapRow(row, chosen)) }, { signal: left.current.signal, isQuiet: true });
         data.forEach(({ outcome, error, warnings = [] }, nth) => {
           const row = state.done + nth + 1;
           state.counts[outcome] = (state.counts[outcome] ?? 0) + 1;
@@ -107,7 +107,7 @@ function Mapping({ file, chosen, onChoose }) {
 
 /** How many adverts were created, changed and refused, and why. */
 function Outcome({ sent, total }) {
-  const told = (name, kind, all) => all.length > 0 && html`<h3>${word(name)}</h3><ul class="helps">${tallied(all).slice(0, TOLD_MAX).map(([text, count, row]) => html`
+  const told = (name, kind, all) => all.length > 0 && html`<h3>${word(name)}</h3><ul class="helps">${tally(all).slice(0, TOLD_MAX).map(([text, count, row]) => html`
     <li><${Badge} kind=${kind}>${number(count)}<//><span class="long">${text}</span><small class="quiet">${word("importFirstRow", { row: number(row) })}</small></li>`)}</ul>`;
   return html`<div class="form" role="status">
     ${sent.done < total && html`<progress max=${total} value=${sent.done} aria-label=${word("importProgress", { done: number(sent.done), total: number(total) })}></progress>`}

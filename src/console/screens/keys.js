@@ -67,7 +67,7 @@ export function Keys() {
   const submit = (act) => async (event) => {
     try {
       await act(new FormData(event.target));
-      keys.again();
+      keys.reload();
       close();
     } catch (error) {
       setFault(error.message);
@@ -84,7 +84,7 @@ export function Keys() {
   });
   const revoke = (key) => confirm(word("revokeAsk", { name: key.name ?? key.key_id })) && attempt(async () => {
     await call("DELETE", `${ADMIN}/keys/${key.key_id}`);
-    keys.again();
+    keys.reload();
   });
   const nameOf = new Map((accounts.value?.data ?? []).map((account) => [account.account_id, account.name]));
   const acts = (key) => key.revoked_at ? html`<${Badge} kind="bad">${word("revoked")} ${day(key.revoked_at)}<//>` : html`<span class="row tight">
@@ -121,7 +121,7 @@ export function Accounts() {
     await attempt(async () => {
       const { data } = await call("POST", `${ADMIN}/accounts`, { name: new FormData(form).get("name") });
       form.reset();
-      accounts.again();
+      accounts.reload();
       setSecret(data.signing_secret);
     });
     setBusy(false);

@@ -8,7 +8,7 @@ import { ANYWHERE, placeOf, placeText } from "../areas.js";
 import { FilterChips } from "../filterchips.js";
 import { filtersOf, merged, useFields, withoutFilters } from "../filters.js";
 import { counted, word } from "../language.js";
-import { Field, Head, Icon, Note, Segments, Waiting, html, useLoaded, useRested, useState } from "../parts.js";
+import { Field, Head, Icon, Note, Segments, Waiting, html, useLoaded, useDebounced, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { toast } from "../toasts.js";
 import { Match } from "./match.js";
@@ -28,7 +28,7 @@ const OF = {
 const PREVIEW_DAYS = 30;
 const EXAMPLES_MAX = 5;
 /** Delay after a change before the preview is requested, milliseconds. */
-const REST_MS = 400;
+const DELAY_MS = 400;
 
 export function NewAlert({ parameters, set, onMade }) {
   const kind = Object.hasOwn(OF, parameters.dataset ?? "") ? parameters.dataset : "properties";
@@ -80,8 +80,8 @@ export function NewAlert({ parameters, set, onMade }) {
 /** Preview: the matches of the last days; for sales and diagnostics, all current matches. */
 function Preview({ kind, search }) {
   const isOpenData = kind !== "properties";
-  const rested = useRested(search, REST_MS);
-  const asked = useLoaded((signal) => call("POST", `${KINDS[kind].base}/preview`, { search_query: rested, ...(!isOpenData && { days: PREVIEW_DAYS }) }, { signal }), [JSON.stringify(rested)]);
+  const debounced = useDebounced(search, DELAY_MS);
+  const asked = useLoaded((signal) => call("POST", `${KINDS[kind].base}/preview`, { search_query: debounced, ...(!isOpenData && { days: PREVIEW_DAYS }) }, { signal }), [JSON.stringify(debounced)]);
   const { count = 0, per_day: days = [], items = [] } = asked.value?.data ?? {};
   return html`<section class="card preview" aria-label=${word("preview")}><h2>${word("preview")}</h2><${Waiting} of=${asked} lines=${6} />
     ${asked.value && html`<p role="status">${isOpenData ? counted("previewKnown", count) : counted("previewFound", count, { days: PREVIEW_DAYS })}</p>

@@ -16,7 +16,7 @@ export function useRecord(dataset, id, kept) {
   const isKept = kept !== null && dataset.card(kept).id === id;
   const asked = useLoaded(async (signal) => (id && !isKept ? { id, record: await dataset.find(id, signal) } : null), [id, isKept]);
   if (isKept) return { record: kept };
-  return id && asked.value?.id === id ? { record: asked.value.record } : { isLoading: true, error: asked.error, again: asked.again };
+  return id && asked.value?.id === id ? { record: asked.value.record } : { isLoading: true, error: asked.error, reload: asked.reload };
 }
 
 /** Moves the focus into what was opened, and back to its result when it is closed. `opened` is the identifier. */

@@ -3,7 +3,7 @@
 import { call, callRaw, may } from "../api.js";
 import { ago, bytes, moment, number, short, word } from "../language.js";
 import { p95, reading } from "../metrics.js";
-import { Badge, Empty, Head, Json, More, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, usePages, useRef, useRepeated, useState } from "../parts.js";
+import { Badge, Empty, Head, Json, More, Segments, Skeleton, Table, Waiting, html, useEffect, useLoaded, usePages, useRef, usePolling, useState } from "../parts.js";
 import { LinePlot } from "../plot.js";
 import { Importing } from "./importing.js";
 import { Accounts, Keys } from "./keys.js";
@@ -39,11 +39,11 @@ function useReadings() {
   const kept = useRef([]);
   const asked = useLoaded(async (signal) => {
     if (!may("admin")) return null;
-    const answer = await callRaw("GET", `${ADMIN}/metrics`, undefined, { signal, isQuiet: true });
-    kept.current = [...kept.current, reading(await answer.text())].slice(-READINGS_MAX);
+    const response = await callRaw("GET", `${ADMIN}/metrics`, undefined, { signal, isQuiet: true });
+    kept.current = [...kept.current, reading(await response.text())].slice(-READINGS_MAX);
     return kept.current;
   }, []);
-  useRepeated({ ...asked, isLoading: asked.isLoading || !may("admin") }, METRICS_MS);
+  usePolling({ ...asked, isLoading: asked.isLoading || !may("admin") }, METRICS_MS);
   return asked;
 }
 
@@ -64,7 +64,7 @@ const Figure = ({ label, value, about, kind }) => html`<div class="card figure">
 function Health({ readings, children }) {
   const [version, setVersion] = useState("");
   useEffect(() => {
-    call("GET", "/version", undefined, { isQuiet: true }).then((answer) => setVersion(answer.data.version), () => setVersion(""));
+    call("GET", "/version", undefined, { isQuiet: true }).then((response) => setVersion(response.data.version), () => setVersion(""));
   }, []);
   const now = readings.at(-1);
   const pairs = readings.slice(1).map((one, nth) => [readings[nth], one]);

@@ -74,7 +74,7 @@ export function Pairs() {
   const pair = left[0] ?? (asked.isLoading ? undefined : open[0]);
   const pass = () => {
     setDecided([...decided, keyOf(pair)]);
-    asked.again();
+    asked.reload();
   };
   const decide = async (act, done) => {
     if (!pair || isBusy.current) return;

@@ -34,7 +34,7 @@ export function Portfolios({ parameters, set }) {
   const chosen = list.find(({ name }) => name === parameters.name);
   const open = (name) => set({ name, new: "", changed: "" }, true);
   const create = () => set({ new: 1, name: "" }, true);
-  if (parameters.new) return html`<div class="page"><${NewPortfolio} onMade=${(name) => { listed.again(); open(name); }} onLeave=${() => set({ new: "" }, true)} /></div>`;
+  if (parameters.new) return html`<div class="page"><${NewPortfolio} onMade=${(name) => { listed.reload(); open(name); }} onLeave=${() => set({ new: "" }, true)} /></div>`;
   return html`<div class="page">
     <${Head} title=${word("portfolios")} about=${word("portfoliosAbout")}><button type="button" class="primary" onClick=${create}><${Icon} name="upload" />${word("newPortfolio")}</button><//>
     <${Waiting} of=${listed} lines=${6} />
@@ -45,7 +45,7 @@ export function Portfolios({ parameters, set }) {
         <span class="row spread"><b>${one.name}</b><${Status} of=${one} /></span>
         <span class="quiet">${counted("someHomes", one.home_count)}</span><span class="quiet">${one.valued_at ? `${word("valuedAt")} ${ago(one.valued_at)}` : ""}</span></button></li>`)}</ul>
       ${chosen ? html`<${Portfolio} key=${chosen.name} name=${chosen.name} listed=${chosen.status}
-          isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.again} />`
+          isChanged=${Boolean(parameters.changed)} set=${set} onChange=${listed.reload} />`
         : html`<div class="card placeholder"><${Empty} icon="portfolios" title=${word("choosePortfolio")} /></div>`}
     </div>`}
   </div>`;
@@ -67,7 +67,7 @@ function Portfolio({ name, listed, isChanged, set, onChange }) {
   const isWaiting = found?.status === "waiting";
   useEffect(() => {
     if (!isWaiting && !asked.error) return undefined;
-    const timer = setTimeout(() => { asked.again(); onChange(); }, AGAIN_MS);
+    const timer = setTimeout(() => { asked.reload(); onChange(); }, AGAIN_MS);
     return () => clearTimeout(timer);
   }, [found, asked.error]);
   useEffect(() => { if (found && found.status !== listed) onChange(); }, [found?.status]);

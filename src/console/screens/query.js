@@ -69,16 +69,16 @@ export function Query({ parameters, set }) {
     const began = performance.now();
     try {
       // Only the rows that are shown are read; with a limit, longer results would be refused as a whole.
-      const answer = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } }, { signal });
-      const value = await readRows(answer.body, ROWS_SHOWN);
+      const response = await callRaw("POST", PATH, { query: text, format: "ndjson", limits: { time_s: TIME_S } }, { signal });
+      const value = await readRows(response.body, ROWS_SHOWN);
       if (!signal.aborted) setState({ value: { ...value, seconds: (performance.now() - began) / 1000 } });
     } catch (error) {
       if (!signal.aborted) setState({ error });
     }
   };
   const download = (format, ending) => attempt(async () => {
-    const answer = await callRaw("POST", PATH, { query: text, format });
-    saveFile(await answer.blob(), `toise.${ending}`);
+    const response = await callRaw("POST", PATH, { query: text, format });
+    saveFile(await response.blob(), `toise.${ending}`);
   }, word("isDownloaded", { name: `toise.${ending}` }));
   const keep = (next) => {
     localStorage.setItem(KEPT, JSON.stringify(next));

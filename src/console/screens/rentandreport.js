@@ -29,8 +29,8 @@ export function RentAndReport({ body, price }) {
   });
   const name = `${word("reportName")}.pdf`;
   const saveReport = during("report", async () => {
-    const answer = await callRaw("GET", `/v2/protected/reports/home?${reportOf(body, language)}`);
-    saveFile(await answer.blob(), name);
+    const response = await callRaw("GET", `/v2/protected/reports/home?${reportOf(body, language)}`);
+    saveFile(await response.blob(), name);
   }, word("isDownloaded", { name }));
   const range = rent?.rentRange;
   return html`<div class="row noprint">

@@ -50,8 +50,8 @@ export function NotRefreshed({ reading }) {
 async function newestOf(signal) {
   if (!may("search")) return {};
   const first = async (name, field) => {
-    const answer = await call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, size: 1 }, { signal, isQuiet: true });
-    return answer.data[0]?.[field];
+    const response = await call("POST", `/v2/protected/opendata/${name}/search`, { filters: {}, sortBy: field, size: 1 }, { signal, isQuiet: true });
+    return response.data[0]?.[field];
   };
   const search = { search: { filterProperty: {} }, sortBy: "LAST_SEEN_AT", orderBy: "DESC", size: 1 };
   const [dvf, dpe, properties] = await Promise.allSettled([

@@ -10,7 +10,7 @@ const LAND_MAX = 2_000;
 const ROOMS_MAX = 10;
 const FLOOR_MAX = 20;
 /** Delay after a slider stops before its value is used, milliseconds. */
-const REST_MS = 150;
+const DELAY_MS = 150;
 
 /** A slider that shows its value immediately, and reports it when it stops. */
 function Slider({ label, value, shown, min, max, step = 1, onChange, children }) {
@@ -22,7 +22,7 @@ function Slider({ label, value, shown, min, max, step = 1, onChange, children })
     const next = Number(event.target.value);
     setDrawn(next);
     clearTimeout(timer.current);
-    timer.current = setTimeout(() => onChange(next), REST_MS);
+    timer.current = setTimeout(() => onChange(next), DELAY_MS);
   };
   const now = drawn ?? value;
   return html`<div class="slider"><div class="row spread"><span class="label" aria-hidden="true">${label}</span><b class="number">${shown(now)}</b></div>

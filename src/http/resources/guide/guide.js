@@ -25,9 +25,9 @@ function plain(text) {
 }
 
 function load() {
-  loading ??= fetch("sections.json").then((answer) => {
-    if (!answer.ok) throw new Error(`status ${answer.status}`);
-    return answer.json();
+  loading ??= fetch("sections.json").then((response) => {
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    return response.json();
   }).then((sections) => sections.map((section) => ({
     ...section,
     plain: { heading: plain(section.heading), title: plain(section.title), text: plain(section.text) },
