@@ -34,7 +34,7 @@ pub fn parse_account(body: &Value) -> Result<String, Fault> {
 /// Parses the body that creates a key. Missing limits are taken from `limits`.
 pub fn parse_key(body: &Value, limits: &KeyLimits) -> Result<KeyRequest, Fault> {
     let mut values = read(body, &KEY, JsonPath::Body)?;
-    let kind = kind_of(&mut values)?;
+    let kind = take_kind(&mut values)?;
     let listed = grants(&mut values);
     if kind == KeyKind::Test {
         refuse_admin(listed.as_deref().unwrap_or_default())?;
@@ -112,7 +112,7 @@ fn networks(values: &mut Values<'_>) -> Result<Option<Option<Networks>>, Fault> 
     Ok(Some((!networks.is_empty()).then_some(networks)))
 }
 
-fn kind_of(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
+fn take_kind(values: &mut Values<'_>) -> Result<KeyKind, Fault> {
     let kind = values.word("kind").and_then(KeyKind::parse);
     kind.ok_or_else(|| Fault::new("kind", "is required"))
 }

@@ -102,7 +102,7 @@ pub(super) const COLUMNS: &str = "alert, alert_id, account_id, kind, deactivated
 
 /// Reads an alert from [`COLUMNS`].
 pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
-    let subject = subject_of(row, 3)?;
+    let subject = read_subject(row, 3)?;
     let account: String = row.get(2)?;
     let reason: Option<String> = row.get(4)?;
     let known = |reason: String| {
@@ -134,11 +134,11 @@ pub(super) fn alert(row: &Row<'_>) -> rusqlite::Result<Alert> {
 }
 
 /// Reads the subject of an alert from a column.
-pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<AlertSubject> {
+pub(super) fn read_subject(row: &Row<'_>, column: usize) -> rusqlite::Result<AlertSubject> {
     let kind = row.get_ref(column)?.as_str()?;
     AlertSubject::ALL
         .into_iter()
-        .find(|subject| kind_of(*subject) == kind)
+        .find(|subject| stored_kind(*subject) == kind)
         .ok_or_else(|| malformed(column, "unknown kind of alert"))
 }
 
@@ -146,18 +146,18 @@ pub(super) fn subject_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Alert
 pub(super) const PORTFOLIO: &str = "PORTFOLIO";
 
 /// Reads the subject of an alert's deliveries from a column.
-pub(super) fn delivery_subject_of(
+pub(super) fn read_delivery_subject(
     row: &Row<'_>,
     column: usize,
 ) -> rusqlite::Result<DeliverySubject> {
     if row.get_ref(column)?.as_str()? == PORTFOLIO {
         return Ok(DeliverySubject::Portfolio);
     }
-    subject_of(row, column).map(DeliverySubject::Alert)
+    read_subject(row, column).map(DeliverySubject::Alert)
 }
 
 /// Returns the stored name of an alert's subject.
-pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
+pub(super) fn stored_kind(subject: AlertSubject) -> &'static str {
     match subject {
         AlertSubject::Listings(ListingKind::Property) => "PROPERTY",
         AlertSubject::Listings(ListingKind::Advert) => "ADVERT",
@@ -167,7 +167,7 @@ pub(super) fn kind_of(subject: AlertSubject) -> &'static str {
 }
 
 /// Returns the events that an alert with these match kinds wants.
-pub(super) fn subscription_of(match_kinds: &Value) -> Subscription {
+pub(super) fn read_subscription(match_kinds: &Value) -> Subscription {
     let has = |kind: &str| {
         let mut kinds = match_kinds.as_array().into_iter().flatten();
         kinds.any(|known| known == kind)

@@ -47,7 +47,7 @@ pub(super) fn history(
     page: PageParams,
 ) -> rusqlite::Result<Vec<FlxId>> {
     let (take, skip) = page.bounds();
-    let mut statement = connection.prepare_cached(history_of(subject))?;
+    let mut statement = connection.prepare_cached(history_table(subject))?;
     statement.query_map((alert, take, skip), item)?.collect()
 }
 
@@ -58,7 +58,7 @@ pub(super) fn visit_history(
     alert: i64,
     mut visit: impl FnMut(FlxId) -> bool,
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(history_of(subject))?;
+    let mut statement = connection.prepare_cached(history_table(subject))?;
     for found in statement.query_map((alert, UNLIMITED, 0), item)? {
         if !visit(found?) {
             break;
@@ -74,7 +74,7 @@ fn item(row: &Row<'_>) -> rusqlite::Result<FlxId> {
     Ok(FlxId(Uuid::from_bytes(row.get(0)?)))
 }
 
-fn history_of(subject: AlertSubject) -> &'static str {
+fn history_table(subject: AlertSubject) -> &'static str {
     match subject {
         AlertSubject::Listings(ListingKind::Property) => PROPERTY_HISTORY,
         AlertSubject::Listings(ListingKind::Advert) => ADVERT_HISTORY,

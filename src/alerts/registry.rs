@@ -11,7 +11,9 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use uuid::Uuid;
 
-use super::alert::{self, Alert, AlertSubject, COLUMNS, DeactivationReason, kind_of, last_change};
+use super::alert::{
+    self, Alert, AlertSubject, COLUMNS, DeactivationReason, last_change, stored_kind,
+};
 use super::matches;
 use crate::request::queries::PageParams;
 use crate::request::{AlertPatch, NewAlert, SavedSearch, conditions};
@@ -196,7 +198,7 @@ impl AlertRegistry {
             "SELECT {COLUMNS} FROM alerts WHERE account_id = ?1 AND kind = ?2 ORDER BY alert LIMIT ?3 OFFSET ?4"
         );
         let (take, skip) = page.map_or((-1, 0), PageParams::bounds);
-        let kind = kind_of(subject.into());
+        let kind = stored_kind(subject.into());
         self.store.read_with(|connection| {
             let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query((account.to_string(), kind, take, skip))?;
@@ -393,7 +395,7 @@ fn insert(
         .execute((
             id.0.as_bytes(),
             account.to_string(),
-            kind_of(subject),
+            stored_kind(subject),
             &alert.search_name,
             alert.search.sent.to_string(),
             &alert.webhook_url,
@@ -420,7 +422,7 @@ fn find(connection: &Connection, address: AlertRef) -> rusqlite::Result<Option<A
             (
                 address.id.0.as_bytes(),
                 address.account.to_string(),
-                kind_of(address.subject),
+                stored_kind(address.subject),
             ),
             alert::alert,
         )

@@ -213,9 +213,9 @@ pub fn parse_alert(subject: impl Into<AlertSubject>, body: &Value) -> Result<New
     Ok(NewAlert {
         search: saved(filter, body),
         webhook_url: values.require("webhook_url")?,
-        match_kinds: match_kinds_of(&mut values).unwrap_or_default(),
+        match_kinds: take_match_kinds(&mut values).unwrap_or_default(),
         search_name: values.require("search_name")?,
-        context: context_of(&mut values).flatten(),
+        context: take_context(&mut values).flatten(),
     })
 }
 
@@ -246,9 +246,9 @@ pub fn parse_patch(subject: impl Into<AlertSubject>, body: &Value) -> Result<Ale
             .take("search_query")
             .map(|filter| saved(filter, body)),
         webhook_url: values.take("webhook_url"),
-        match_kinds: match_kinds_of(&mut values),
+        match_kinds: take_match_kinds(&mut values),
         search_name: values.take("search_name"),
-        context: context_of(&mut values),
+        context: take_context(&mut values),
     })
 }
 
@@ -285,7 +285,7 @@ fn saved(filter: Filter, body: &Value) -> SavedSearch {
 }
 
 /// Takes the match kinds, each once.
-fn match_kinds_of(values: &mut Values<'_>) -> Option<Vec<&'static str>> {
+fn take_match_kinds(values: &mut Values<'_>) -> Option<Vec<&'static str>> {
     let items: Vec<Taken<'_>> = values.take("match")?;
     let mut kinds = Vec::with_capacity(items.len());
     for item in items {
@@ -298,7 +298,7 @@ fn match_kinds_of(values: &mut Values<'_>) -> Option<Vec<&'static str>> {
     Some(kinds)
 }
 
-fn context_of(values: &mut Values<'_>) -> Option<Option<AlertContext>> {
+fn take_context(values: &mut Values<'_>) -> Option<Option<AlertContext>> {
     let mut context: Values<'_> = values.take("context")?;
     let metadata: Option<&Value> = context.take("metadata");
     Some(metadata.map(|metadata| AlertContext {

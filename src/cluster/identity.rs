@@ -85,7 +85,7 @@ impl Identity {
         let mut parts = BTreeMap::from([(VERSION.to_owned(), version())]);
         for schema in imported() {
             let snapshot = Snapshot::load(&lake.folder(schema))?;
-            parts.insert(table(schema.name), part_of(&snapshot.checksum));
+            parts.insert(table(schema.name), checksum_part(&snapshot.checksum));
         }
         let current = data.join(models::FOLDER).join(models::CURRENT);
         parts.insert(MODEL.to_owned(), digest(read(&current)?.as_deref()));
@@ -110,7 +110,7 @@ impl Identity {
     pub fn with_versions(mut self, versions: &[TableVersion]) -> Self {
         for version in versions {
             if is_of_workers(version.table) {
-                let checksum = part_of(&version.checksum);
+                let checksum = checksum_part(&version.checksum);
                 self.0.insert(table(version.table), checksum);
             }
         }
@@ -147,7 +147,8 @@ impl Identity {
         open: impl Iterator<Item = (&'s str, &'s Snapshot)>,
     ) -> Self {
         for (name, snapshot) in open {
-            self.0.insert(table(name), part_of(&snapshot.checksum));
+            self.0
+                .insert(table(name), checksum_part(&snapshot.checksum));
         }
         self
     }
@@ -175,10 +176,10 @@ impl Identity {
 
 /// Returns the part for layers; a damaged layer is reported by the query that names it.
 fn layers_part(layers: &Layers) -> String {
-    part_of(&layers.digest().unwrap_or_default())
+    checksum_part(&layers.digest().unwrap_or_default())
 }
 
-fn part_of(checksum: &str) -> String {
+fn checksum_part(checksum: &str) -> String {
     if checksum.is_empty() {
         NONE.to_owned()
     } else {

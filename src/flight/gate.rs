@@ -66,7 +66,7 @@ async fn admit_text<T>(
 ) -> Result<Admitted, Status> {
     let caller = Caller {
         key: (!text.is_empty()).then_some(text.as_bytes()),
-        address: Some(client_of(app, request)),
+        address: Some(caller_address(app, request)),
     };
     let rules = CallRules {
         access: ACCESS,
@@ -91,7 +91,7 @@ pub(super) fn sql_caller(admitted: &Admitted) -> SqlCaller {
 }
 
 /// Returns the address that a call comes from; the unspecified address if the connection does not say.
-fn client_of<T>(app: &App, request: &Request<T>) -> IpAddr {
+fn caller_address<T>(app: &App, request: &Request<T>) -> IpAddr {
     let Some(PeerAddress(peer)) = request.extensions().get() else {
         return Ipv4Addr::UNSPECIFIED.into();
     };

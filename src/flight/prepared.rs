@@ -56,7 +56,7 @@ impl Default for PreparedStatements {
 
 impl PreparedStatements {
     /// Returns the statements of a key. No other key can use them.
-    fn of(&self, key_id: Uuid) -> KeyStatements {
+    fn for_key(&self, key_id: Uuid) -> KeyStatements {
         let statements = self.0.get_with(key_id, || {
             Cache::builder()
                 .max_capacity(KEY_BYTES_MAX)
@@ -77,7 +77,7 @@ impl PreparedStatements {
     }
 
     fn put(&self, key_id: Uuid, id: Uuid, statement: PreparedStatement) {
-        let statements = self.of(key_id);
+        let statements = self.for_key(key_id);
         statements.insert(id, statement);
         // Drops statements beyond the bound immediately, instead of at the next maintenance of the cache.
         statements.run_pending_tasks();
@@ -108,7 +108,7 @@ impl PreparedStatements {
     /// Removes a statement.
     pub fn remove(&self, handle: &[u8], key_id: Uuid) -> Result<(), Status> {
         let (id, _) = self.get(handle, key_id)?;
-        self.of(key_id).invalidate(&id);
+        self.for_key(key_id).invalidate(&id);
         Ok(())
     }
 }
@@ -139,7 +139,7 @@ mod tests {
             assert!(prepared.get(last.as_bytes(), leaking).is_ok());
             assert!(prepared.get(last.as_bytes(), other).is_err());
         }
-        let statements = prepared.of(leaking);
+        let statements = prepared.for_key(leaking);
         assert!(statements.weighted_size() <= KEY_BYTES_MAX);
         assert!(statements.entry_count() > 1);
         assert!(prepared.get(kept.as_bytes(), other).is_ok());

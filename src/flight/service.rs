@@ -179,7 +179,7 @@ fn schema_bytes(schema: &Schema) -> Result<bytes::Bytes, Status> {
 }
 
 /// Returns the text of the statement in a ticket.
-fn text_of(bytes: &[u8]) -> Result<String, Status> {
+fn ticket_text(bytes: &[u8]) -> Result<String, Status> {
     if bytes.len() > TEXT_BYTES_MAX {
         let message = format!("the query has more than {TEXT_BYTES_MAX} bytes");
         return Err(Status::invalid_argument(message));
@@ -233,7 +233,7 @@ impl FlightSqlService for FlightSql {
         request: Request<Ticket>,
     ) -> Result<Answer, Status> {
         let admitted = self.admit_query(&request).await?;
-        let sql = text_of(&ticket.statement_handle)?;
+        let sql = ticket_text(&ticket.statement_handle)?;
         self.run(admitted, sql, None).await
     }
 

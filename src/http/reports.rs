@@ -25,7 +25,7 @@ const ENDING: &str = ".json";
 pub fn list(folder: &Path, skip: usize, take: usize) -> io::Result<Vec<(String, Value)>> {
     let mut names: Vec<String> = files(folder)?
         .into_iter()
-        .filter_map(|file| name_of(&file))
+        .filter_map(|file| report_name(&file))
         .collect();
     names.sort_by(|one, other| moment(other).cmp(moment(one)).then(one.cmp(other)));
     let reports = names.into_iter().filter_map(|name| {
@@ -47,7 +47,7 @@ pub fn last_written(
 ) -> io::Result<Option<(String, Value)>> {
     let mut written: Vec<_> = files(folder)?
         .into_iter()
-        .filter_map(|file| Some((file.metadata().ok()?.modified().ok()?, name_of(&file)?)))
+        .filter_map(|file| Some((file.metadata().ok()?.modified().ok()?, report_name(&file)?)))
         .filter(|(_, name)| name.starts_with(beginning))
         .collect();
     written.sort_by(|one, other| other.cmp(one));
@@ -63,7 +63,7 @@ fn files(folder: &Path) -> io::Result<Vec<DirEntry>> {
     entries.into_iter().flatten().take(FILES_MAX).collect()
 }
 
-fn name_of(file: &DirEntry) -> Option<String> {
+fn report_name(file: &DirEntry) -> Option<String> {
     let name = file.file_name().into_string().ok()?;
     Some(name.strip_suffix(ENDING)?.to_owned())
 }

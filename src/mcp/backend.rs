@@ -98,7 +98,7 @@ impl Backend {
 }
 
 impl ToolResponse {
-    fn of(status: u16, body: &[u8]) -> Result<Self, BackendError> {
+    fn from_body(status: u16, body: &[u8]) -> Result<Self, BackendError> {
         Ok(Self {
             is_success: (200..300).contains(&status),
             body: serde_json::from_slice(body).map_err(BackendError::NotJson)?,
@@ -157,7 +157,7 @@ async fn call_filter(
             Some(_) => BackendError::TooLong,
             None => BackendError::Unfinished,
         })?;
-    ToolResponse::of(status, &body.to_bytes())
+    ToolResponse::from_body(status, &body.to_bytes())
 }
 
 async fn call_server(
@@ -174,7 +174,7 @@ async fn call_server(
         Error::TooLong(_) => BackendError::TooLong,
         error => BackendError::Unreached(error),
     })?;
-    ToolResponse::of(status, &body)
+    ToolResponse::from_body(status, &body)
 }
 
 /// Checks that the server responds and accepts the key.

@@ -53,7 +53,7 @@ impl ServedTool {
     fn new(definition: &'static ToolDefinition, document: &Value) -> Option<Self> {
         let (path, method, operation) = operation(document, definition.operation)?;
         let components = Components(document["components"]["schemas"].as_object()?);
-        let defaults = object_of(definition.defaults);
+        let defaults = parse_object(definition.defaults);
         let fixed = definition.fixed.parts();
         let body = &operation["requestBody"]["content"]["application/json"]["schema"];
         let parameters = operation["parameters"].as_array();
@@ -95,7 +95,7 @@ fn operation<'d>(document: &'d Value, id: &str) -> Option<(&'d str, Method, &'d 
     })
 }
 
-fn object_of(text: &str) -> Map<String, Value> {
+fn parse_object(text: &str) -> Map<String, Value> {
     // A unit test checks that the presets of all tools parse.
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -146,7 +146,7 @@ fn parameter_arguments(parameters: &[Value]) -> Map<String, Value> {
             required.push(name);
         }
     }
-    object_of(
+    parse_object(
         &json!({
             "type": "object",
             "properties": properties,

@@ -13,7 +13,7 @@ use warp::http::request::Parts;
 
 use crate::backend::{Backend, Caller, ToolResponse};
 use crate::catalog::{self, CATALOG};
-use crate::request::request_of;
+use crate::request::build_request;
 use toise_service::admission::KEY_HEADER;
 
 /// The instructions that an agent receives first.
@@ -47,7 +47,7 @@ impl ToolHandler {
             let message = format!("no such tool; must be one of: {}", names.join(", "));
             ErrorData::invalid_params(message, None)
         })?;
-        let request = match request_of(served, called.arguments.unwrap_or_default()) {
+        let request = match build_request(served, called.arguments.unwrap_or_default()) {
             Ok(request) => request,
             Err(fault) => return Ok(ToolResponse::refused(fault.into())),
         };

@@ -27,7 +27,7 @@ use crate::backend::Backend;
 use crate::catalog;
 use crate::handler::ToolHandler;
 use crate::refusals;
-use crate::request::request_of;
+use crate::request::build_request;
 use toise_accounts::key::KeyRecord;
 use toise_http::endpoint::{BODY_BYTES_MAX, JSON_BODY};
 use toise_http::error::error_response;
@@ -238,7 +238,7 @@ fn is_tool_request(message: &[u8]) -> bool {
     };
     method == CALL
         && catalog::find(&params.name)
-            .is_some_and(|tool| request_of(tool, params.arguments).is_ok())
+            .is_some_and(|tool| build_request(tool, params.arguments).is_ok())
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub struct ToolRequest {
 ///
 /// # Errors
 /// An argument is unknown to the tool, is missing in the path, or cannot be written in the path or query.
-pub(crate) fn request_of(
+pub(crate) fn build_request(
     served: &ServedTool,
     mut arguments: Map<String, Value>,
 ) -> Result<ToolRequest, Fault> {
@@ -133,7 +133,7 @@ mod tests {
 
     fn request(tool: &str, arguments: Value) -> Result<ToolRequest, String> {
         let arguments = arguments.as_object().unwrap().clone();
-        let request = request_of(catalog::find(tool).unwrap(), arguments);
+        let request = build_request(catalog::find(tool).unwrap(), arguments);
         request.map_err(|fault| fault.to_string())
     }
 

@@ -52,7 +52,7 @@ struct RemoteVersion {
 }
 
 impl RemoteVersion {
-    fn of(url: &str, headers: &HeaderMap) -> Self {
+    fn from_headers(url: &str, headers: &HeaderMap) -> Self {
         let text = |name| Some(headers.get(name)?.to_str().ok()?.to_owned());
         Self {
             url: url.to_owned(),
@@ -128,7 +128,7 @@ impl Client {
                             status,
                         });
                     }
-                    let version = RemoteVersion::of(url, response.headers());
+                    let version = RemoteVersion::from_headers(url, response.headers());
                     let length = response.headers().get(CONTENT_LENGTH);
                     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
                     return Ok(RemoteFile {
@@ -218,7 +218,7 @@ impl Client {
         let part_path = next_to(path, ".part");
         let failed = |source| file_error(&part_path, source);
         let status = response.status();
-        let version = RemoteVersion::of(url, response.headers());
+        let version = RemoteVersion::from_headers(url, response.headers());
         let resumed = status == StatusCode::PARTIAL_CONTENT;
         if status == StatusCode::RANGE_NOT_SATISFIABLE
             || (resumed && !continues(response.headers(), part_bytes))

@@ -238,7 +238,7 @@ impl Fetcher {
             }
             let rules = self
                 .robots
-                .of(&url, |address| self.robots_of(address))
+                .rules(&url, |address| self.fetch_robots(address))
                 .await;
             *crawl_delay = rules.crawl_delay();
             let host = url.host_str().unwrap_or_default().to_owned();
@@ -300,7 +300,7 @@ impl Fetcher {
             })
     }
 
-    async fn robots_of(&self, address: Url) -> RobotsRules {
+    async fn fetch_robots(&self, address: Url) -> RobotsRules {
         let read = tokio::time::timeout(ROBOTS_TIMEOUT, self.read_robots(address)).await;
         match read {
             Ok(Ok(rules)) => rules,

@@ -109,7 +109,7 @@ impl Default for RobotsCache {
 
 impl RobotsCache {
     /// Returns the rules for the host of an address; fetches them if they are not cached.
-    pub(super) async fn of<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> RobotsRules
+    pub(super) async fn rules<F>(&self, url: &Url, fetch: impl FnOnce(Url) -> F) -> RobotsRules
     where
         F: Future<Output = RobotsRules>,
     {
@@ -175,7 +175,7 @@ mod tests {
                 let text = format!("{rules}#{}", "a".repeat(LONG));
                 std::future::ready(RobotsRules::parse(text.as_bytes(), "toise"))
             };
-            let rules = files.of(&url, fetch).await;
+            let rules = files.rules(&url, fetch).await;
             assert_eq!(rules.crawl_delay(), Some(CRAWL_DELAY_MAX));
             assert!(matches!(&rules, RobotsRules::Known(known) if known.allow(&url)));
             fetched

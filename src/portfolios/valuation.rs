@@ -171,7 +171,7 @@ impl Valuation {
                 if let Some((id, record)) = self.matched(Dataset::Dpe, home)? {
                     state.dpe_id = Some(id);
                     state.dpe_class = record.etiquette_dpe;
-                    state.dpe_date = record.date_etablissement_dpe.map(day_of);
+                    state.dpe_date = record.date_etablissement_dpe.map(day_text);
                 }
             }
             None => {}
@@ -185,7 +185,7 @@ impl Valuation {
             None if is_located => {
                 if let Some((id, record)) = self.matched(Dataset::Dvf, home)? {
                     state.sale_id = Some(id);
-                    state.sale_date = record.transaction_date.map(day_of);
+                    state.sale_date = record.transaction_date.map(day_text);
                     state.sale_price = record.price_eur.map(|price| price.round() as i64);
                 }
             }
@@ -269,7 +269,7 @@ impl Valuation {
 }
 
 /// Returns the day of a date or a timestamp.
-fn day_of(text: String) -> String {
+fn day_text(text: String) -> String {
     text.get(..10).map_or(text.clone(), str::to_owned)
 }
 

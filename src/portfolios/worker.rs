@@ -378,7 +378,7 @@ impl PortfolioLoop {
         let mut documents = Vec::new();
         for home in homes.iter().filter(|home| home.notifies) {
             documents.push((
-                item_of(portfolio.id, &home.key),
+                item_id(portfolio.id, &home.key),
                 document::compress(home.to_json().to_string().as_bytes())?,
             ));
         }
@@ -493,7 +493,7 @@ impl OpenValuation {
 }
 
 /// Returns the identifier of a home in the outbox, which keeps its notifications in order.
-fn item_of(portfolio: Uuid, key: &str) -> Uuid {
+fn item_id(portfolio: Uuid, key: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(portfolio.as_bytes());
     hasher.update(key.as_bytes());

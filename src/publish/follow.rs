@@ -77,8 +77,8 @@ fn turn(
     user: &mut impl ReplicaUser,
     runtime: &Handle,
 ) -> Result<(), Failure> {
-    let news = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;
-    if let Some(manifest) = news {
+    let changed = runtime.block_on(replica.poll(store, &ProgressBar::hidden()))?;
+    if let Some(manifest) = changed {
         replica.install(manifest, store)?;
     }
     // Also needed if an earlier turn installed the snapshot and then failed.

@@ -111,11 +111,11 @@ impl Metrics {
     }
 
     fn series<T: Series>(&self, metric: Metric<T>, pairs: Labels<'_>) -> T {
-        self.series_of(metric, labels(pairs))
+        self.series_with_labels(metric, labels(pairs))
     }
 
     /// Returns the series of a metric with labels. Registers the help text when the metric is first used.
-    fn series_of<T: Series>(&self, metric: Metric<T>, labels: Vec<Label>) -> T {
+    fn series_with_labels<T: Series>(&self, metric: Metric<T>, labels: Vec<Label>) -> T {
         let recorder = &self.0.recorder;
         let is_described = self.0.described.read().contains(metric.name());
         if !is_described {
@@ -144,7 +144,7 @@ impl Gauges<'_> {
     /// Sets the gauge of one member of a set whose names are only known at run time, such as workers.
     pub fn set_member(&self, metric: Metric<Gauge>, label: &'static str, member: &str, value: f64) {
         let labels = vec![Label::new(label, member.to_owned())];
-        self.0.series_of(metric, labels).set(value);
+        self.0.series_with_labels(metric, labels).set(value);
     }
 
     /// Sets a counter that is maintained elsewhere; it never decreases.

@@ -20,19 +20,19 @@ impl Malformed {
 }
 
 /// Returns why a request is malformed. If it has no path, its path is set to `/`, because the router needs one.
-pub(super) fn fault_of<B>(request: &mut Request<B>) -> Option<Malformed> {
+pub(super) fn find_fault<B>(request: &mut Request<B>) -> Option<Malformed> {
     if !request.uri().path().starts_with('/') || request.uri().path_and_query().is_none() {
         *request.uri_mut() = Uri::from_static("/");
         return Some(Malformed("the target of a request must be a path"));
     }
     if request.version() < Version::HTTP_2 {
-        fault_of_head(request.version(), request.headers()).map(Malformed)
+        find_head_fault(request.version(), request.headers()).map(Malformed)
     } else {
         None
     }
 }
 
-fn fault_of_head(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+fn find_head_fault(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     let hosts = headers.get_all(HOST).iter().count();
     if hosts > 1 || (hosts == 0 && version == Version::HTTP_11) {
         return Some("host: must be given once");
@@ -61,7 +61,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let mut request = request.body(()).unwrap();
-        let fault = fault_of(&mut request);
+        let fault = find_fault(&mut request);
         assert!(request.uri().path().starts_with('/'));
         fault.map(|malformed| malformed.0)
     }

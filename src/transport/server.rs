@@ -267,7 +267,7 @@ async fn serve<T, S, B>(
 }
 
 fn insert_extensions(request: &mut Request<Incoming>, peer: IpAddr) {
-    let malformed = malformed::fault_of(request);
+    let malformed = malformed::find_fault(request);
     let extensions = request.extensions_mut();
     if let Some(malformed) = malformed {
         extensions.insert(malformed);

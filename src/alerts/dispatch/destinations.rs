@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use uuid::Uuid;
 
 use super::state::{ReceiverKey, SharedReceiverKey};
-use crate::alert::delivery_subject_of;
+use crate::alert::read_delivery_subject;
 use crate::payload::PayloadSubject;
 use toise_accounts::account::{self, ActiveSecret};
 use toise_accounts::signing::WebhookKey;
@@ -63,8 +63,8 @@ impl<'c> DestinationCache<'c> {
         let credentials = found.and_then(|(account, secrets)| {
             let next = account.next_webhook_key.as_ref();
             Some(Arc::new(Credentials {
-                webhook_key: header_of(&account.webhook_key)?,
-                next_webhook_key: next.and_then(|next| header_of(&next.key)),
+                webhook_key: header_value(&account.webhook_key)?,
+                next_webhook_key: next.and_then(|next| header_value(&next.key)),
                 secrets,
             }))
         });
@@ -105,7 +105,7 @@ impl Destination {
         Ok(Self {
             subject: PayloadSubject {
                 alert_id: FlxId(Uuid::from_bytes(row.get(0)?)),
-                subject: delivery_subject_of(row, 2)?,
+                subject: read_delivery_subject(row, 2)?,
                 context: row.get(5)?,
             },
             account_id: uuid(row, 1)?,
@@ -122,7 +122,7 @@ impl Destination {
     }
 }
 
-fn header_of(key: &WebhookKey) -> Option<HeaderValue> {
+fn header_value(key: &WebhookKey) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(key.reveal()).ok()?;
     value.set_sensitive(true);
     Some(value)

@@ -221,7 +221,7 @@ impl<'c> Planner<'c> {
                     .push((delivery, now_ms + state.retry_delay_ms(&receiver, now_ms)));
                 continue;
             }
-            let items = self.items_of(delivery)?;
+            let items = self.delivery_items(delivery)?;
             let records = payload::records(self.connection, &items)?;
             let batch = self
                 .batch(&destination, alert, items, &records)?
@@ -351,7 +351,7 @@ impl<'c> Planner<'c> {
         Ok(usize::try_from(count).unwrap_or_default())
     }
 
-    fn items_of(&self, delivery: i64) -> rusqlite::Result<Vec<OutboxItem>> {
+    fn delivery_items(&self, delivery: i64) -> rusqlite::Result<Vec<OutboxItem>> {
         let sql =
             format!("SELECT {ITEM_COLUMNS} FROM outbox WHERE delivery = ?1 ORDER BY notification");
         let mut statement = self.connection.prepare_cached(&sql)?;

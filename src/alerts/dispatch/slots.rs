@@ -56,17 +56,17 @@ impl DeliverySlots {
 
     /// Takes the slots of a delivery that starts.
     pub fn acquire(&mut self, claim: SlotClaim) {
-        self.pools_of(claim)
+        self.pools_for(claim)
             .for_each(|pool| pool.acquire(claim.account));
     }
 
     /// Releases the slots of a delivery that ended.
     pub fn release(&mut self, claim: SlotClaim) {
-        self.pools_of(claim)
+        self.pools_for(claim)
             .for_each(|pool| pool.release(claim.account));
     }
 
-    fn pools_of(&mut self, claim: SlotClaim) -> impl Iterator<Item = &mut SlotPool> {
+    fn pools_for(&mut self, claim: SlotClaim) -> impl Iterator<Item = &mut SlotPool> {
         [
             (true, &mut self.all),
             (claim.is_unhealthy, &mut self.unhealthy),

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::attempt::DeliveryAttempt;
 use super::destinations::DestinationCache;
-use super::verdict::failure_of;
+use super::verdict::failure_reason;
 use crate::deliveries::find_alert;
 use crate::payload::body;
 use toise_base::clock::Clock;
@@ -70,7 +70,7 @@ impl TestDelivery {
     /// Sends the delivery, and waits for the response as long as for any delivery.
     pub async fn send(self, poster: &WebhookClient, clock: &Clock) -> TestedReceiver {
         let (posted, sent_at) = self.0.make(poster, clock).await;
-        let error = failure_of(&posted);
+        let error = failure_reason(&posted);
         TestedReceiver {
             delivered: error.is_none(),
             status: posted.outcome.ok().map(|answer| answer.status),

@@ -35,7 +35,7 @@ pub(super) struct JudgedAttempt {
 }
 
 /// Returns why a receiver did not accept a request; `None` if it did.
-pub(super) fn failure_of(posted: &PostOutcome) -> Option<String> {
+pub(super) fn failure_reason(posted: &PostOutcome) -> Option<String> {
     match &posted.outcome {
         Ok(response) if is_accepted(response) => None,
         Ok(response) => Some(format!("the receiver answered {}", response.status)),
@@ -75,7 +75,7 @@ impl JudgedAttempt {
         Self {
             verdict,
             status: response.map(|response| response.status),
-            error: failure_of(posted),
+            error: failure_reason(posted),
             asked_ms: asked.unwrap_or_default().min(RETRY_AFTER_MAX).as_millis() as i64,
             outcome,
         }

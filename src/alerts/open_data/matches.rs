@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::Result;
 use super::pass::{MatchedRecord, Pass};
 use super::position::note_pass;
-use crate::alert::{Subscription, subscription_of};
+use crate::alert::{Subscription, read_subscription};
 use crate::outbox::{Branch, enqueue, snapshot};
 use toise_contract::listings::codes::FlxId;
 use toise_store::lease::Lease;
@@ -135,7 +135,7 @@ fn active_alert(
         let kinds = serde_json::from_str(row.get_ref(1)?.as_str()?).unwrap_or_default();
         Ok(ActiveAlert {
             since: row.get(0)?,
-            wants: subscription_of(&kinds),
+            wants: read_subscription(&kinds),
         })
     });
     found.optional()

@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use crate::alert::kind_of;
+use crate::alert::stored_kind;
 use toise_opendata::Dataset;
 
 /// The position of the alerts on a table.
@@ -26,7 +26,7 @@ pub(super) struct Position {
 impl Position {
     /// Reads the position of a table.
     pub(super) fn read(connection: &Connection, dataset: Dataset) -> rusqlite::Result<Self> {
-        let kind = kind_of(dataset.into());
+        let kind = stored_kind(dataset.into());
         let stored = connection
             .prepare_cached(
                 "SELECT version, pass_version, pass_groups FROM open_data_positions WHERE kind = ?1",
@@ -72,7 +72,7 @@ pub(super) fn advance(
             "INSERT INTO open_data_positions (kind, version) VALUES (?1, ?2) ON CONFLICT (kind)
              DO UPDATE SET version = excluded.version, pass_version = 0, pass_groups = 0",
         )?
-        .execute((kind_of(dataset.into()), version))?;
+        .execute((stored_kind(dataset.into()), version))?;
     Ok(())
 }
 
@@ -88,7 +88,7 @@ pub(super) fn note_pass(
             "INSERT INTO open_data_positions (kind, version, pass_version, pass_groups) VALUES (?1, 0, ?2, ?3)
              ON CONFLICT (kind) DO UPDATE SET pass_version = excluded.pass_version, pass_groups = excluded.pass_groups",
         )?
-        .execute((kind_of(dataset.into()), version, groups))?;
+        .execute((stored_kind(dataset.into()), version, groups))?;
     Ok(())
 }
 
@@ -102,7 +102,7 @@ pub(super) fn rewind(
     if Position::read(transaction, dataset)?.newest() <= version {
         return Ok(());
     }
-    let kind = kind_of(dataset.into());
+    let kind = stored_kind(dataset.into());
     for sql in [
         "UPDATE open_data_positions SET version = min(version, ?2), pass_version = 0, pass_groups = 0 WHERE kind = ?1",
         "UPDATE alerts SET since_version = ?2 WHERE kind = ?1 AND since_version > ?2",

@@ -15,7 +15,7 @@ use datafusion::error::DataFusionError;
 
 pub use super::clauses::ROWS_MAX;
 use super::clauses::{ClauseBits, ClauseId, ClauseTable, cost, tests_timestamp};
-use super::keys::{CELL_DEGREES, GridCell, IndexKey, cell_of, keys};
+use super::keys::{CELL_DEGREES, GridCell, IndexKey, grid_cell, keys};
 pub use crate::alert::Subscription;
 use toise_contract::filter::{Clause, Filter, LayerSource};
 use toise_contract::listings::filters::ListingSearch;
@@ -255,7 +255,7 @@ impl AlertIndex {
     /// # Errors
     /// The batch is too large or of another table, or an expression cannot be evaluated.
     pub fn matches(&mut self, batch: &DecodedBatch) -> Result<Vec<AlertMatch>, Error> {
-        self.matches_of(batch, &[], 0)
+        self.find_matches(batch, &[], 0)
     }
 
     /// Like [`Self::matches`], but for rows with these texts. In the rows of the bitset `sighted` only timestamps
@@ -263,7 +263,7 @@ impl AlertIndex {
     ///
     /// # Errors
     /// As for [`Self::matches`].
-    pub(super) fn matches_of(
+    pub(super) fn find_matches(
         &mut self,
         batch: &DecodedBatch,
         texts: &[RecordTexts],
@@ -311,7 +311,7 @@ impl AlertIndex {
             let Some(kept) = slot.and_then(|slot| self.kept(*slot)) else {
                 continue;
             };
-            match self.rows_of(kept, all, (batch, texts), &mut words) {
+            match self.matching_rows(kept, all, (batch, texts), &mut words) {
                 Ok(0) => {}
                 Ok(_) => matching.push(*alert),
                 Err(error) => {
@@ -325,7 +325,7 @@ impl AlertIndex {
     }
 
     /// Returns the rows among `rows` on which all clauses of an alert are true and whose texts meet its conditions.
-    fn rows_of(
+    fn matching_rows(
         &self,
         kept: &IndexedAlert,
         rows: u128,
@@ -436,7 +436,7 @@ impl MatchCollector<'_> {
             }
             for (grid, keys) in kept.keys_of_grid.iter().enumerate() {
                 if *keys > 0 {
-                    let cell = cell_of(grid, lats.value(row), lons.value(row));
+                    let cell = grid_cell(grid, lats.value(row), lons.value(row));
                     *cells.entry(cell).or_default() |= 1 << row;
                 }
             }
@@ -456,7 +456,7 @@ impl MatchCollector<'_> {
             } else {
                 rows & !self.sighted
             };
-            let mut left = index.rows_of(kept, rows, (self.batch, self.texts), self.words)?;
+            let mut left = index.matching_rows(kept, rows, (self.batch, self.texts), self.words)?;
             while left != 0 {
                 let row = left.trailing_zeros() as usize;
                 left &= left - 1;

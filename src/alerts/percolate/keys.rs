@@ -44,7 +44,7 @@ pub(super) enum IndexKey {
 }
 
 /// Returns the cell of a position in a grid.
-pub(super) fn cell_of(grid: usize, latitude: f64, longitude: f64) -> GridCell {
+pub(super) fn grid_cell(grid: usize, latitude: f64, longitude: f64) -> GridCell {
     // Degrees are between -180 and 180.
     let step = |degrees: f64| (degrees / CELL_DEGREES[grid]).floor() as i32;
     (grid as u8, step(latitude), step(longitude))
@@ -226,7 +226,9 @@ mod tests {
                         let share = |step: i32| f64::from(step) / 20.0;
                         let at = (lat + lat_span * share(step), lon + lon_span * share(other));
                         let is_kept = |key: &IndexKey| match key {
-                            IndexKey::Cell(_, cell) => *cell == cell_of(cell.0.into(), at.0, at.1),
+                            IndexKey::Cell(_, cell) => {
+                                *cell == grid_cell(cell.0.into(), at.0, at.1)
+                            }
                             IndexKey::Text(..) => false,
                         };
                         assert!(

@@ -10,7 +10,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::CompiledAlerts;
-use crate::alert::{AlertSubject, Subscription, kind_of, subject_of, subscription_of};
+use crate::alert::{AlertSubject, Subscription, read_subject, read_subscription, stored_kind};
 use crate::saved_search;
 use toise_contract::listings::filters::ListingSearch;
 
@@ -90,7 +90,7 @@ fn read_row(row: &Row<'_>) -> rusqlite::Result<StoredAlert> {
     Ok(StoredAlert {
         alert: row.get(0)?,
         change: row.get(1)?,
-        subject: subject_of(row, 2)?,
+        subject: read_subject(row, 2)?,
         is_active: row.get(3)?,
         search_query: row.get(4)?,
         match_kinds: row.get(5)?,
@@ -108,7 +108,10 @@ fn parse_stored(stored: &StoredAlert) -> Result<ParsedAlert, String> {
     };
     let query = json(&stored.search_query)?;
     let search = saved_search::parse(stored.subject, &query).map_err(|fault| fault.to_string())?;
-    Ok(Some((subscription_of(&json(&stored.match_kinds)?), search)))
+    Ok(Some((
+        read_subscription(&json(&stored.match_kinds)?),
+        search,
+    )))
 }
 
 /// Puts an alert into the index of its table, or removes it if it is inactive or cannot be parsed or compiled.
@@ -131,14 +134,17 @@ fn apply(state: &mut CompiledAlerts, stored: &StoredAlert, parsed: Result<Parsed
         // this version parses it differently.
         tracing::error!(
             alert_id = %stored.id,
-            kind = kind_of(stored.subject),
+            kind = stored_kind(stored.subject),
             reason,
             "cannot parse an alert; it matches nothing until it is changed"
         );
     }
 }
 /// Returns the active alerts of an account.
-pub(super) fn active_of(connection: &Connection, account: Uuid) -> rusqlite::Result<BTreeSet<i64>> {
+pub(super) fn active_alerts(
+    connection: &Connection,
+    account: Uuid,
+) -> rusqlite::Result<BTreeSet<i64>> {
     let sql = "SELECT alert FROM alerts WHERE account_id = ?1 AND activated = 1";
     let mut statement = connection.prepare_cached(sql)?;
     let alerts = statement.query_map([account.to_string()], |row| row.get(0))?;

@@ -242,7 +242,7 @@ impl Percolator {
         state.follow_layers();
         let is_idle = state.properties.is_empty() && state.adverts.is_empty();
         let reached = match of_account {
-            Some(account) if !is_idle => Some(load::active_of(connection, account)?),
+            Some(account) if !is_idle => Some(load::active_alerts(connection, account)?),
             _ => None,
         };
         let has_withheld = !is_idle && reached.is_none() && withheld::is_any(connection)?;

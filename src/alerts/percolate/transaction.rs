@@ -193,7 +193,7 @@ impl<'p> TransactionPercolator<'p> {
         });
         let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, property) in written.iter().enumerate() {
-            let matching = of_row(&matched, row);
+            let matching = row_matches(&matched, row);
             // Read only where it matters: a new property has no earlier matches, and a mere change notifies nobody
             // unless an alert matches now.
             let known = match property.trigger {
@@ -214,13 +214,13 @@ impl<'p> TransactionPercolator<'p> {
             }
             let first = newly_matched(matching, &known).collect();
             let former = released[row].as_ref().unwrap_or(&property.former);
-            let first = FirstMatches::of(index, first, former, former_rows)?;
+            let first = FirstMatches::split(index, first, former, former_rows)?;
             if property.trigger != PropertyTrigger::Sighted {
-                for alert in &first.stale {
+                for alert in &first.already_matched {
                     matches::record_property_match(transaction, property.property, *alert, at_ms)?;
                 }
             }
-            for alert in first.news {
+            for alert in first.announced {
                 matches::record_property_match(transaction, property.property, alert, at_ms)?;
                 if index.subscription(alert).is_some_and(|wants| wants.created) {
                     notify(alert, Branch::Created)?;
@@ -258,7 +258,7 @@ impl<'p> TransactionPercolator<'p> {
         });
         let matched = matched(index, rows, sighted, &self.reached)?;
         for (row, advert) in written.iter().enumerate() {
-            let matching = of_row(&matched, row);
+            let matching = row_matches(&matched, row);
             // Read only where it matters: if an advert that is not new matches now or has events.
             let known = match (advert.trigger, matching, advert.events.as_slice()) {
                 (AdvertTrigger::Created, ..) | (_, [], []) => Vec::new(),
@@ -280,13 +280,13 @@ impl<'p> TransactionPercolator<'p> {
             let first = newly_matched(matching, &known).collect();
             let former = released[row].as_deref();
             let former = former.unwrap_or(advert.former.as_slice());
-            let first = FirstMatches::of(index, first, former, former_rows)?;
+            let first = FirstMatches::split(index, first, former, former_rows)?;
             if advert.trigger != AdvertTrigger::Sighted {
-                for alert in &first.stale {
+                for alert in &first.already_matched {
                     matches::record_advert_match(transaction, advert.advert, *alert, at_ms)?;
                 }
             }
-            for alert in first.news {
+            for alert in first.announced {
                 matches::record_advert_match(transaction, advert.advert, alert, at_ms)?;
                 if index.subscription(alert).is_some_and(|wants| wants.created) {
                     let snapshot = match shared_snapshot {
@@ -310,32 +310,35 @@ fn required(id: Option<FlxId>) -> Result<FlxId> {
 /// The alerts that match an item for the first time.
 struct FirstMatches {
     /// Those that are notified: the item is new, or did not match before this write.
-    news: Vec<i64>,
+    announced: Vec<i64>,
     /// Those whose search the item matched before this write.
-    stale: Vec<i64>,
+    already_matched: Vec<i64>,
 }
 
 impl FirstMatches {
     /// Separates the alerts whose search matched one of the previous records from the others. Reads nothing if `alerts`
     /// is empty.
-    fn of(
+    fn split(
         index: &mut AlertIndex,
         alerts: Vec<i64>,
         former: &[FormerRecord],
         former_rows: FormerRows<'_>,
     ) -> Result<Self> {
-        let (mut news, mut stale) = (alerts, Vec::new());
+        let (mut announced, mut already_matched) = (alerts, Vec::new());
         for former in former.chunks(ROWS_MAX) {
-            if news.is_empty() {
+            if announced.is_empty() {
                 break;
             }
             let PercolatedRows { rows, texts } = former_rows(former)?;
             let batch = DecodedBatch::new(index.schema(), rows)?;
-            let matching = index.matching_any(&news, &batch, &texts)?;
-            news.retain(|alert| !matching.contains(alert));
-            stale.extend(matching);
+            let matching = index.matching_any(&announced, &batch, &texts)?;
+            announced.retain(|alert| !matching.contains(alert));
+            already_matched.extend(matching);
         }
-        Ok(Self { news, stale })
+        Ok(Self {
+            announced,
+            already_matched,
+        })
     }
 }
 
@@ -355,7 +358,7 @@ fn matched(
     reached: &Reached,
 ) -> Result<Vec<AlertMatch>> {
     let batch = DecodedBatch::new(index.schema(), rows)?;
-    let mut matches = index.matches_of(&batch, &texts, sighted)?;
+    let mut matches = index.find_matches(&batch, &texts, sighted)?;
     if let Some(reached) = reached {
         matches.retain(|one| reached.contains(&one.alert));
     }
@@ -363,7 +366,7 @@ fn matched(
 }
 
 /// Returns the matches of one row; `matched` is sorted by row.
-fn of_row(matched: &[AlertMatch], row: usize) -> &[AlertMatch] {
+fn row_matches(matched: &[AlertMatch], row: usize) -> &[AlertMatch] {
     let first = matched.partition_point(|one| one.row < row);
     let after = matched.partition_point(|one| one.row <= row);
     &matched[first..after]

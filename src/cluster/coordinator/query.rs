@@ -109,7 +109,7 @@ fn for_each_leaf(plan: &Arc<dyn ExecutionPlan>, mut visit: impl FnMut(&Arc<dyn E
 }
 
 /// Returns a leaf of a plan as a scan of files; `None` for other leaves.
-fn scan_of(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+fn find_scan(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     let source = leaf.downcast_ref::<DataSourceExec>();
     source.and_then(|exec| exec.data_source().downcast_ref::<FileScanConfig>())
 }
@@ -118,7 +118,7 @@ fn scan_of(leaf: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
 pub(super) fn scanned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let mut bytes = 0;
     for_each_leaf(plan, |leaf| {
-        let groups = scan_of(leaf).map(|scan| scan.file_groups.as_slice());
+        let groups = find_scan(leaf).map(|scan| scan.file_groups.as_slice());
         let files = groups
             .unwrap_or_default()
             .iter()
@@ -134,7 +134,7 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
     {
         return None;
     }
-    let Some(scan) = scan_of(leaf) else {
+    let Some(scan) = find_scan(leaf) else {
         return Some(format!("workers cannot run {}", leaf.name()));
     };
     if scan.object_store_url.as_str() != STORE {

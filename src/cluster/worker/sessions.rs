@@ -110,7 +110,7 @@ impl Sessions {
     }
 }
 
-fn terms_of(headers: &HeaderMap) -> Result<QueryTerms> {
+fn read_terms(headers: &HeaderMap) -> Result<QueryTerms> {
     let terms = headers.get(TERMS).and_then(|terms| terms.to_str().ok());
     let terms = terms.ok_or_else(|| Error::Query("the plan does not name its query".into()))?;
     Ok(serde_json::from_str(terms)?)
@@ -124,7 +124,7 @@ impl WorkerSessionBuilder for Sessions {
     ) -> datafusion::error::Result<SessionState> {
         let failed = |error: Error| DataFusionError::Execution(error.to_string());
         let WorkerQueryContext { builder, headers } = context;
-        let terms = terms_of(&headers).map_err(failed)?;
+        let terms = read_terms(&headers).map_err(failed)?;
         let sessions = self.clone();
         let opened = tokio::task::spawn_blocking(move || sessions.session(&terms)).await;
         let session = opened.map_err(|error| DataFusionError::External(error.into()))?;

@@ -49,7 +49,7 @@ pub(crate) async fn with_polygons(
     if memchr::memmem::find(&body, br#""area""#).is_none() {
         return Ok(body);
     }
-    let isochrones = isochrones_of(&body)?;
+    let isochrones = find_isochrones(&body)?;
     let mut isochrone_areas = HashMap::new();
     for (path, isochrone) in isochrones {
         let area = app.data.isochrones.area(&isochrone, &path).await?;
@@ -86,7 +86,7 @@ pub(crate) fn replace_names(
 }
 
 /// Returns the isochrones of a body, with their paths.
-fn isochrones_of(body: &[u8]) -> Result<Vec<(String, Isochrone)>, ApiError> {
+fn find_isochrones(body: &[u8]) -> Result<Vec<(String, Isochrone)>, ApiError> {
     let mut found = Vec::new();
     if memchr::memmem::find(body, br#""isochrone""#).is_none() {
         return Ok(found);

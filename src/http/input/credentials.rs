@@ -23,7 +23,7 @@ pub fn key_text(headers: &HeaderMap) -> Option<&[u8]> {
 ///
 /// # Errors
 /// The request changes something and does not carry the token of its session.
-pub fn of_call<'h>(
+pub fn find_key<'h>(
     app: &App,
     method: &Method,
     headers: &'h HeaderMap,

@@ -39,10 +39,10 @@ impl<'u> UploadPieces<'u> {
             let chunk = upload.chunk().await.transpose()?;
             Some((chunk.map_err(ApiError::from), upload))
         });
-        Self::of(chunks, bytes_max)
+        Self::from_stream(chunks, bytes_max)
     }
 
-    fn of(
+    fn from_stream(
         chunks: impl Stream<Item = Result<Bytes, ApiError>> + Send + 'u,
         bytes_max: usize,
     ) -> Self {
@@ -116,7 +116,7 @@ mod tests {
     async fn lengths(chunks: usize, bytes: usize) -> Result<Vec<usize>, ApiError> {
         let chunk = Bytes::from(vec![b'a'; bytes]);
         let chunks = stream::iter(std::iter::repeat_n(chunk, chunks)).map(Ok);
-        let mut pieces = UploadPieces::of(chunks, 10 * PIECE_BYTES);
+        let mut pieces = UploadPieces::from_stream(chunks, 10 * PIECE_BYTES);
         let mut lengths = Vec::new();
         while let Some(piece) = pieces.next().await? {
             lengths.push(piece.len());

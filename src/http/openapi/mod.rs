@@ -25,7 +25,9 @@ use crate::endpoint::operation::JSON;
 use crate::endpoint::{Access, Counting, Endpoint, GEOCODING_PREFIX};
 use parameters::{idempotency_parameter, path_parameters};
 use responses::responses;
-use schemas::{history, match_request, match_response, record_of, search_request, search_response};
+use schemas::{
+    history, match_request, match_response, record_schema, search_request, search_response,
+};
 use toise_contract::fields::schema::{record, record_about, text};
 use toise_opendata::Dataset;
 
@@ -78,7 +80,7 @@ pub fn document<'e>(endpoints: impl Iterator<Item = &'e Endpoint>) -> Value {
         schemas.insert(format!("{name}SearchAnswer"), search_response(dataset));
         schemas.insert(format!("{name}MatchRequest"), match_request(dataset));
         schemas.insert(format!("{name}MatchAnswer"), match_response(dataset));
-        schemas.insert(format!("{name}Record"), record_of(dataset));
+        schemas.insert(format!("{name}Record"), record_schema(dataset));
     }
     schemas.insert("PlaceHistory".into(), history());
     schemas.extend(admin::component_schemas());

@@ -111,7 +111,7 @@ pub(super) fn match_response(dataset: Dataset) -> Value {
 
 /// Returns the schema of the record of a table: its columns, the position as one object, and the other fields of the
 /// source.
-pub(super) fn record_of(dataset: Dataset) -> Value {
+pub(super) fn record_schema(dataset: Dataset) -> Value {
     let mut properties = Map::new();
     for column in &dataset.schema().columns {
         if [LATITUDE, LONGITUDE, RECORD].contains(&column.name.as_str()) {

@@ -32,7 +32,7 @@ const SEAL_PURPOSE: &str = "toise responses with secrets under idempotency keys"
 const SEALED_PREFIX: &str = "sealed:";
 
 /// Returns the idempotency key of a request, if any.
-pub fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub fn read_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_HEADER) else {
         return Ok(None);
     };

@@ -242,7 +242,7 @@ async fn handle_unbilled(
     }
     let reservation = admit(app, endpoint, head, trace).await?;
     let claim_key = if endpoint.takes_idempotency_key() {
-        idempotency::key_of(&head.headers)?
+        idempotency::read_key(&head.headers)?
     } else {
         None
     };
@@ -387,7 +387,7 @@ async fn admit_keyed(
     rules: CallRules,
     trace: &mut RequestTrace,
 ) -> Result<Admitted, ApiError> {
-    let key = credentials::of_call(app, &head.method, &head.headers)?;
+    let key = credentials::find_key(app, &head.method, &head.headers)?;
     let caller = Caller {
         key: key.as_deref(),
         address: trace.client,

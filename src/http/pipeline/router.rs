@@ -60,7 +60,7 @@ pub(crate) struct Router {
 impl Router {
     /// Creates the router of some endpoints; it is empty if two of them have conflicting paths.
     pub(crate) fn new(endpoints: impl Iterator<Item = &'static Endpoint>) -> Self {
-        Self::of(endpoints).unwrap_or_else(|error| {
+        Self::try_new(endpoints).unwrap_or_else(|error| {
             // Unit tests build the router, so a build with this error fails them.
             tracing::error!(%error, "two endpoints have conflicting paths");
             Self::empty()
@@ -74,7 +74,7 @@ impl Router {
         }
     }
 
-    fn of(
+    fn try_new(
         endpoints: impl Iterator<Item = &'static Endpoint>,
     ) -> Result<Self, matchit::InsertError> {
         let mut router = Self::empty();
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn every_endpoint_is_found_by_its_own_path() {
-        assert!(Router::of(resources::endpoints()).is_ok());
+        assert!(Router::try_new(resources::endpoints()).is_ok());
         for endpoint in resources::endpoints() {
             let (found, _) = found(endpoint.method.clone(), endpoint.path).unwrap();
             assert_eq!(found, endpoint.path);

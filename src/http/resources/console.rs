@@ -155,7 +155,7 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let text = text.ok_or(ApiError::Unauthorised(
         "of the code must not be used up or too old",
     ))?;
-    let key = key_of(call, Some(text.as_bytes())).await?;
+    let key = verify_key(call, Some(text.as_bytes())).await?;
     let new = call.app.access.sessions.begin(key.key_id, text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
     let answer = ApiResponse::data(about(call, &key, &new.token, new.ends_at).await?);
@@ -169,13 +169,13 @@ async fn current_session(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let Some((token, ends_at)) = call.app.access.sessions.of(call.headers) else {
         return Ok(ApiResponse::data(Value::Null));
     };
-    let text = credentials::of_call(call.app, &Method::GET, call.headers)?;
-    let key = key_of(call, text.as_deref()).await?;
+    let text = credentials::find_key(call.app, &Method::GET, call.headers)?;
+    let key = verify_key(call, text.as_deref()).await?;
     Ok(ApiResponse::data(about(call, &key, &token, ends_at).await?))
 }
 
 /// Returns the valid key with a text, as for any call: its network is checked and the call counts against its rate.
-async fn key_of(call: &Call<'_>, text: Option<&[u8]>) -> Result<Arc<KeyRecord>, ApiError> {
+async fn verify_key(call: &Call<'_>, text: Option<&[u8]>) -> Result<Arc<KeyRecord>, ApiError> {
     let caller = Caller {
         key: text,
         address: call.client,

@@ -112,7 +112,7 @@ fn form_schema() -> Value {
 /// Handles a file.
 async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let app = call.app;
-    let place = place_of(call)?;
+    let place = file_permit(call)?;
     let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
     let form = receive(call, FILE_FIELD, bytes_max).await?;
     let name = answer_name(&form.file.name);
@@ -123,7 +123,7 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     let encoding = answer.plan.encoding().name();
     let header = answer.plan.header().to_vec();
     let answer = Arc::new(Mutex::new(answer));
-    let first = next_block_of(app, client, &answer)
+    let first = compute_next_block(app, client, &answer)
         .await?
         .unwrap_or_default();
     let begin = [header, first.text].concat();
@@ -142,7 +142,7 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
 }
 
 /// Returns a place among the files that are received, counted or answered; released when it is dropped.
-pub(super) fn place_of(call: &Call<'_>) -> Result<BodyLease, ApiError> {
+pub(super) fn file_permit(call: &Call<'_>) -> Result<BodyLease, ApiError> {
     let key = call.key()?.key_id;
     let mut place = call.app.capacity.geocoding_files.lease(Some(key), None);
     place.grow(1).map_err(|error| match error {
@@ -218,7 +218,7 @@ fn file_request(fields: Vec<(String, String)>, operation: Operation) -> Result<F
 }
 
 /// Answers the next block on the query pool; `None` at the end of the file.
-async fn next_block_of(
+async fn compute_next_block(
     app: &App,
     client: Uuid,
     answer: &Arc<Mutex<FileAnswer>>,
@@ -252,7 +252,7 @@ async fn stream_rest(
     place: BodyLease,
 ) {
     loop {
-        match next_block_of(&app, client, &answer).await {
+        match compute_next_block(&app, client, &answer).await {
             Ok(Some(block)) => {
                 // Stops when the client went away.
                 if !writer.write(Bytes::from(block.text)).await {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use super::geocoding_files::{answer_name, place_of};
+use super::geocoding_files::{answer_name, file_permit};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Endpoint, JSON_BODY, Time, endpoints};
@@ -168,7 +168,7 @@ async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 async fn start(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     // The file is read to its end, whether or not the client waits for it.
-    let place = place_of(call)?;
+    let place = file_permit(call)?;
     on_project(call, move |app, account, id| {
         let started = app.data.projects.start(account, id);
         drop(place);

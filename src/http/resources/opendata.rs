@@ -58,7 +58,7 @@ pub const OF_SALES: &[Endpoint] =
 fn search_operation(dataset: Dataset) -> Operation {
     Operation::new(
         id(dataset, "Search"),
-        format!("Filtered, sorted list of {}", of(dataset)),
+        format!("Filtered, sorted list of {}", plural(dataset)),
     )
     .with_request(schema(dataset, "SearchRequest"))
     .with_response(schema(dataset, "SearchAnswer"))
@@ -68,7 +68,7 @@ fn search_operation(dataset: Dataset) -> Operation {
 fn match_operation(dataset: Dataset) -> Operation {
     Operation::new(
         id(dataset, "Match"),
-        format!("Ranked candidates among {}", of(dataset)),
+        format!("Ranked candidates among {}", plural(dataset)),
     )
     .with_description(score::reference(dataset))
     .with_request(schema(dataset, "MatchRequest"))
@@ -78,7 +78,10 @@ fn match_operation(dataset: Dataset) -> Operation {
 fn match_many_operation(dataset: Dataset) -> Operation {
     Operation::new(
         id(dataset, "MatchMany"),
-        format!("Ranked candidates among {} for many requests", of(dataset)),
+        format!(
+            "Ranked candidates among {} for many requests",
+            plural(dataset)
+        ),
     )
     .with_request(match_many_request(dataset))
     .with_response(enveloped(json!({
@@ -88,7 +91,7 @@ fn match_many_operation(dataset: Dataset) -> Operation {
     })))
 }
 
-fn of(dataset: Dataset) -> &'static str {
+fn plural(dataset: Dataset) -> &'static str {
     match dataset {
         Dataset::Dpe => "energy performance diagnostics",
         Dataset::Dvf => "recorded sales",

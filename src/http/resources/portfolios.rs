@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
 
-use super::geocoding_files::place_of;
+use super::geocoding_files::file_permit;
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Endpoint, Time, endpoints};
@@ -348,7 +348,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             return Err(Fault::new(WEBHOOK_URL, refused.to_string()).into());
         }
     }
-    let place = place_of(call)?;
+    let place = file_permit(call)?;
     let draft = call
         .blocking(|app| Ok(app.data.portfolios.draft()?))
         .await?;

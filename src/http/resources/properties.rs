@@ -102,12 +102,12 @@ fn search_operation(id: &str, about: &str, payload: &str, record: &str) -> Opera
              full texts, sorting by relevance sorts by last sighting",
         )
         .with_request(reference(payload))
-        .with_response(enveloped(page_of(record)))
+        .with_response(enveloped(page_schema(record)))
         .failing(Failure::ExpiredCursor)
 }
 
 /// Returns the schema of a page of records with the total count.
-fn page_of(name: &str) -> Value {
+fn page_schema(name: &str) -> Value {
     record(json!({
         "items": {"type": "array", "items": reference(name), "description": "Records of the page, in sort order"},
         "count": schema::count("Number of all records that match"),

@@ -45,13 +45,13 @@ async fn rent(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         let request = parse_rent(&read_body(body)?, today)?;
         let home = request.home.locate(&app.data.geocoding.geocoder())?;
         let estimate = app.data.rents.estimate(&home, request.price_eur, interrupt);
-        let estimate = estimate.map_err(error_of)?;
+        let estimate = estimate.map_err(rent_error)?;
         Ok(json!({ "data": estimate.json(&home) }).to_string().into())
     })
     .await
 }
 
-fn error_of(error: RentError) -> ApiError {
+fn rent_error(error: RentError) -> ApiError {
     match error {
         RentError::Invalid(fault) => fault.into(),
         RentError::RentUnavailable(known) => Fault::new(PLACE_PATH, known.to_string()).into(),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 pub(crate) use self::market::first_day;
-use self::records::{comparables, diagnostics, sales_of};
+use self::records::{comparables, diagnostics, parcel_sales};
 use crate::model::{
     HomeReport, LayerNearby, ReportSource, ReportedEstimate, ReportedHome, ReportedSale,
     Surroundings, ValuePart,
@@ -133,7 +133,7 @@ impl Reporter {
             comparables: COMPARABLES,
             has_contributions: true,
         };
-        let estimate = valuer.value(home, detail).map_err(of_model)?;
+        let estimate = valuer.value(home, detail).map_err(model_error)?;
         let estimate = estimate.located_by(request.located.as_ref());
         let comparables = comparables(&open_data, &estimate)?;
         let place = Self::place(request, geocoder, &comparables);
@@ -144,13 +144,13 @@ impl Reporter {
         let market = self.market(&place.home, home.class, today, interrupt)?;
         let layers = self.layers_near(home)?;
         let mut sources = tables(&open_data)?;
-        sources.extend(self.sources_of(&layers)?);
+        sources.extend(self.list_sources(&layers)?);
         let half_m = map_half_m(&comparables);
         Ok(HomeReport {
             date: today,
             estimate: reported(&estimate, home, &valuer),
             diagnostics: diagnostics(&open_data, place.address.as_ref())?,
-            parcel: sales_of(&open_data, parcels)?,
+            parcel: parcel_sales(&open_data, parcels)?,
             price_path: market.0,
             market: market.1,
             layers,
@@ -270,7 +270,7 @@ impl Reporter {
     }
 
     /// Returns the sources of the layers that a report mentions.
-    fn sources_of(&self, mentioned: &[LayerNearby]) -> Result<Vec<ReportSource>, Error> {
+    fn list_sources(&self, mentioned: &[LayerNearby]) -> Result<Vec<ReportSource>, Error> {
         let layers = self.layers.list()?.into_iter();
         let mentioned = layers.filter(|layer| {
             let name = layer.name.as_str();
@@ -292,7 +292,7 @@ struct HomePlace {
     address: Option<HomeAddress>,
 }
 
-fn of_model(error: model::Error) -> Error {
+fn model_error(error: model::Error) -> Error {
     match error {
         model::Error::NothingOfClass { class } | model::Error::NothingBefore { class, .. } => {
             let message = format!("the model knows no sale of a {class}, so none can be valued");

@@ -138,7 +138,10 @@ pub(super) fn diagnostics(
 }
 
 /// Returns the sales of parcels, latest first.
-pub(super) fn sales_of(open_data: &OpenData, parcels: Vec<String>) -> Result<ParcelSales, Error> {
+pub(super) fn parcel_sales(
+    open_data: &OpenData,
+    parcels: Vec<String>,
+) -> Result<ParcelSales, Error> {
     if parcels.is_empty() {
         return Ok(ParcelSales::default());
     }

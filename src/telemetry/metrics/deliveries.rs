@@ -83,7 +83,7 @@ impl Metrics {
             Label::new("endpoint", self.0.endpoints.label(url)),
             Label::from_static_parts("outcome", outcome.as_str()),
         ];
-        self.series_of(ATTEMPTS, labels).increment(1);
+        self.series_with_labels(ATTEMPTS, labels).increment(1);
     }
 
     /// Records the time from a match to the first byte of its first delivery.

@@ -91,7 +91,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             .ingest(adverts.collect())?
             .into_iter();
         let items = rows.into_iter().enumerate().map(|(place, row)| {
-            let outcome = row.and_then(|row| outcome_of(outcomes.next(), &row));
+            let outcome = row.and_then(|row| outcome_with_warnings(outcomes.next(), &row));
             let at = format!("adverts[{place}]");
             answer(&outcome.map_err(|fault| fault.within(&at)))
         });
@@ -101,7 +101,7 @@ async fn take(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 /// Returns the outcome of an advert, with warnings about the values that were left out or corrected.
-fn outcome_of(outcome: Option<IngestOutcome>, row: &MappedAdvert) -> IngestOutcome {
+fn outcome_with_warnings(outcome: Option<IngestOutcome>, row: &MappedAdvert) -> IngestOutcome {
     // Not reached: every advert has an outcome.
     let outcome = outcome.unwrap_or_else(|| Err(Fault::new("", "has no outcome")));
     let mut receipt = outcome.map_err(|fault| with_left_out_value(fault, &row.left_out))?;

@@ -60,7 +60,7 @@ pub(super) fn sections(page: &Page) -> Vec<Value> {
             _ if is_heading => {}
             event => {
                 if let Some(text) = texts.last_mut() {
-                    text.push_str(text_of(event).unwrap_or_else(|| separator_of(event)));
+                    text.push_str(event_text(event).unwrap_or_else(|| separator(event)));
                 }
             }
         }
@@ -79,7 +79,7 @@ pub(super) fn sections(page: &Page) -> Vec<Value> {
 }
 
 /// Returns what separates the words before and after an event that is not text.
-fn separator_of(event: &Event<'_>) -> &'static str {
+fn separator(event: &Event<'_>) -> &'static str {
     match event {
         Event::SoftBreak
         | Event::HardBreak
@@ -212,7 +212,7 @@ fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
         let level = *level;
         let inside = events[start..].iter();
         let inside = inside.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
-        let text: String = inside.filter_map(text_of).collect();
+        let text: String = inside.filter_map(event_text).collect();
         let mut name = slug(&text);
         while !taken.insert(name.clone()) {
             name.push_str("-1");
@@ -229,7 +229,7 @@ fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
     headings
 }
 
-fn text_of<'a>(event: &'a Event<'_>) -> Option<&'a str> {
+fn event_text<'a>(event: &'a Event<'_>) -> Option<&'a str> {
     match event {
         Event::Text(text) | Event::Code(text) => Some(text),
         _ => None,
