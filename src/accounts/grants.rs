@@ -107,7 +107,7 @@ impl std::str::FromStr for Grant {
     type Err = UnknownGrant;
 
     fn from_str(text: &str) -> Result<Self, UnknownGrant> {
-        if let Ok(scope) = text.parse() {
+        if let Some(scope) = Scope::parse(text) {
             return Ok(Grant::Scope(scope));
         }
         ENDPOINTS

@@ -25,19 +25,6 @@ toise_base::named! {
     }
 }
 
-/// The error for a text that is not a scope.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown scope {0:?}; must be one of: {scopes}", scopes = Scope::NAMES.join(", "))]
-pub struct UnknownScope(pub String);
-
-impl std::str::FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(text: &str) -> Result<Self, UnknownScope> {
-        Self::parse(text).ok_or_else(|| UnknownScope(text.to_owned()))
-    }
-}
-
 /// A set of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u8);
@@ -53,15 +40,6 @@ impl Scopes {
         Scope::ALL
             .into_iter()
             .filter(move |scope| self.contains(*scope))
-    }
-
-    /// Parses a comma-separated list.
-    pub fn parse(text: &str) -> Result<Self, UnknownScope> {
-        text.split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty())
-            .map(str::parse)
-            .collect()
     }
 }
 
@@ -79,18 +57,5 @@ impl fmt::Display for Scopes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.iter().map(Scope::as_str).collect();
         formatter.write_str(&names.join(","))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_set_prints_as_it_is_read() {
-        let scopes = Scopes::parse("ai, search").unwrap();
-        assert_eq!(scopes.to_string(), "search,ai");
-        assert!(scopes.contains(Scope::Ai) && !scopes.contains(Scope::Admin));
-        assert!(Scopes::parse("search,everything").is_err());
     }
 }

@@ -262,7 +262,7 @@ mod tests {
         let clock = Clock::system();
         let verifier = KeyVerifier::new(server, clock.clone()).unwrap();
         let kind = KeyKind::Production;
-        let scopes = Scopes::parse("ai").unwrap();
+        let scopes: Scopes = [Scope::Ai].into_iter().collect();
         let new = create(&command, &clock, kind, scopes, DEFAULT_ACCOUNT).unwrap();
         let id = new.key_id.to_string();
         let verify = |key: &str| {

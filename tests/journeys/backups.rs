@@ -6,21 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
+use super::publishing::content;
 use crate::support::client::Client;
-use crate::support::process::{Server, errors, new_key, run, sql_number, try_run, write_sales};
+use crate::support::process::{Server, errors, new_key, run, try_run, write_sales};
 
 const SEARCH: &str = "opendata/dvf/search";
-
-/// Number of rows, and total bytes of their records.
-fn content(data: &Path) -> [i64; 2] {
-    [
-        sql_number(data, "select count(*) from dvf"),
-        sql_number(
-            data,
-            "select cast(sum(octet_length(record)) as bigint) from dvf",
-        ),
-    ]
-}
 
 #[tokio::test]
 async fn a_backup_taken_during_writes_restores_the_same_data_and_keys() {
