@@ -98,11 +98,11 @@ impl FlightSql {
         charged.map_err(status)?;
         let snapshots = MetadataValue::try_from(running.snapshots());
         let schema = Arc::clone(running.schema());
-        let mut answer = encoded(schema, batches(running));
+        let mut response = encoded(schema, batches(running));
         if let Ok(snapshots) = snapshots {
-            answer.metadata_mut().insert(SNAPSHOTS, snapshots);
+            response.metadata_mut().insert(SNAPSHOTS, snapshots);
         }
-        Ok(answer)
+        Ok(response)
     }
 
     /// Returns the columns and placeholders of a statement.
@@ -124,7 +124,7 @@ impl FlightSql {
     }
 }
 
-/// Describes an answer: its columns, and the ticket with which the client fetches it.
+/// Describes a result: its columns, and the ticket with which the client fetches it.
 fn info(
     schema: &Schema,
     ticket: impl ProstMessageExt,
@@ -164,14 +164,14 @@ fn encoded(
     Response::new(data.map_err(Status::from).boxed())
 }
 
-/// Returns an answer of one batch that is already in memory.
+/// Returns a result of one batch that is already in memory.
 fn single(batch: Result<RecordBatch, FlightError>) -> Result<Answer, Status> {
     let batch = batch.map_err(failed)?;
     let schema = batch.schema();
     Ok(encoded(schema, stream::iter([Ok(batch)])))
 }
 
-/// Encodes columns for the answer of an action.
+/// Encodes columns for the response to an action.
 fn schema_bytes(schema: &Schema) -> Result<bytes::Bytes, Status> {
     let options = IpcWriteOptions::default();
     let message: Result<IpcMessage, _> = SchemaAsIpc::new(schema, &options).try_into();
@@ -201,12 +201,12 @@ impl FlightSqlService for FlightSql {
         Status,
     > {
         let text = gate::check(&self.app, &request).await?;
-        let answer = HandshakeResponse {
+        let handshake = HandshakeResponse {
             protocol_version: 0,
             payload: text.clone().into(),
         };
-        let answers = stream::iter([Ok(answer)]).boxed();
-        let mut response: Response<Pin<Box<dyn Stream<Item = _> + Send>>> = Response::new(answers);
+        let messages = stream::iter([Ok(handshake)]).boxed();
+        let mut response: Response<Pin<Box<dyn Stream<Item = _> + Send>>> = Response::new(messages);
         if let Ok(token) = MetadataValue::try_from(format!("Bearer {text}")) {
             response.metadata_mut().insert(AUTHORIZATION, token);
         }

@@ -80,12 +80,12 @@ impl DocsFile {
             Response::new(self.bytes.clone())
         };
         response.extensions_mut().insert(ConstantBody);
-        let answer = response.headers_mut();
+        let headers = response.headers_mut();
         if !unchanged {
-            answer.insert(CONTENT_TYPE, self.content_type.clone());
+            headers.insert(CONTENT_TYPE, self.content_type.clone());
         }
-        answer.insert(ETAG, self.etag.clone());
-        answer.insert(CONTENT_SECURITY_POLICY, policy.clone());
+        headers.insert(ETAG, self.etag.clone());
+        headers.insert(CONTENT_SECURITY_POLICY, policy.clone());
         for (name, value) in [
             (CACHE_CONTROL, self.cache),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -95,7 +95,7 @@ impl DocsFile {
                 "camera=(), geolocation=(), microphone=()",
             ),
         ] {
-            answer.insert(name, HeaderValue::from_static(value));
+            headers.insert(name, HeaderValue::from_static(value));
         }
         response
     }

@@ -67,8 +67,8 @@ impl ServedTool {
         let mut tool = Tool::new(definition.name, description(definition, operation), input)
             .with_title(definition.title)
             .with_annotations(annotations(definition));
-        let answer = &operation["responses"]["200"]["content"]["application/json"]["schema"];
-        if let Some(output) = components.bounded(answer) {
+        let response = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        if let Some(output) = components.bounded(response) {
             tool = tool.with_raw_output_schema(Arc::new(output));
         }
         Some(Self {

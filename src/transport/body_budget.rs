@@ -214,17 +214,17 @@ mod tests {
     fn files_and_short_answers_take_no_memory_of_a_client_that_has_its_share() {
         let budget = BodyBudget::new(SHARE * LONG_RESPONSE_BYTES);
         let key = Some(Uuid::now_v7());
-        let answer = |bytes| Response::new(Bytes::from(vec![0; bytes]));
+        let response = |bytes| Response::new(Bytes::from(vec![0; bytes]));
         let lease_for = |response: &Response<Bytes>| budget.lease(key, None).for_response(response);
-        let held = lease_for(&answer(LONG_RESPONSE_BYTES)).unwrap();
+        let held = lease_for(&response(LONG_RESPONSE_BYTES)).unwrap();
         assert_eq!(budget.held(), LONG_RESPONSE_BYTES);
-        assert!(lease_for(&answer(LONG_RESPONSE_BYTES)).is_err());
+        assert!(lease_for(&response(LONG_RESPONSE_BYTES)).is_err());
         assert!(
-            lease_for(&answer(LONG_RESPONSE_BYTES - 1))
+            lease_for(&response(LONG_RESPONSE_BYTES - 1))
                 .unwrap()
                 .is_none()
         );
-        let mut file = answer(LONG_RESPONSE_BYTES);
+        let mut file = response(LONG_RESPONSE_BYTES);
         file.extensions_mut().insert(coding::ConstantBody);
         assert!(lease_for(&file).unwrap().is_none());
         drop(held);

@@ -80,13 +80,13 @@ impl Dispatch {
     /// # Errors
     /// The job cannot be written as JSON.
     pub fn ask(&mut self, payload: &[u8]) -> Result<()> {
-        let question = pack(&self.job, payload)?;
+        let request = pack(&self.job, payload)?;
         let number = self.asked;
         self.asked += 1;
         let (cluster, store) = (Arc::clone(&self.cluster), self.store.clone());
         let found = Arc::clone(&self.found);
         let answer = async move {
-            if let Some(known) = store.find(number, &question).await?
+            if let Some(known) = store.find(number, &request).await?
                 && let Ok((about, payload)) = unpack(&known)
             {
                 found.fetch_add(1, Ordering::Relaxed);
@@ -96,8 +96,8 @@ impl Dispatch {
                 let (about, payload) = unpack::<AboutPart>(&answer)?;
                 Ok((about, (answer, payload)))
             };
-            let (about, (answer, payload)) = cluster.answer(number, &question, read).await?;
-            store.keep(number, &question, &answer).await?;
+            let (about, (answer, payload)) = cluster.answer(number, &request, read).await?;
+            store.keep(number, &request, &answer).await?;
             Ok(Answer { about, payload })
         };
         self.waiting.push_back(self.runtime.spawn(answer));

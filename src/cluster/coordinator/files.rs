@@ -1,6 +1,6 @@
 //! Input and output of a bulk job: local files, or objects that are downloaded to or uploaded from temporary files.
 //!
-//! A job that is already done, with the same question, input and output, is not repeated.
+//! A job that was already done with the same settings, input and output is not repeated.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,14 @@ pub struct JobFiles {
     /// Where to write the output.
     pub output: PathBuf,
     pub(super) parts: PartStore,
-    /// BLAKE3 of question and input.
+    /// BLAKE3 digest of the settings and the input.
     job: String,
     destination: Option<(Remote, String)>,
     _scratch: TempDir,
 }
 
-fn is_object(path: &Path) -> Option<&str> {
+/// Returns the path as a URL if it names an object.
+fn object_url(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.contains(SCHEME_END))
 }
 
@@ -45,15 +46,15 @@ fn digest(before: &[u8], path: &Path) -> Result<(String, u64)> {
 }
 
 impl JobFiles {
-    /// Opens the files of a job, and downloads the input if it is an object. `question` is everything that determines
+    /// Opens the files of a job, and downloads the input if it is an object. `settings` is everything that determines
     /// the output in addition to the input.
     ///
     /// # Errors
     /// A URL is wrong, or a file or an object cannot be read.
-    pub async fn open(input: &Path, output: &Path, question: &impl Serialize) -> Result<Self> {
+    pub async fn open(input: &Path, output: &Path, settings: &impl Serialize) -> Result<Self> {
         let scratch = TempDir::new().map_err(Error::io(&std::env::temp_dir()))?;
         let object = |url: &str| Remote::of_object(url, RetryPolicy::default());
-        let input = match is_object(input) {
+        let input = match object_url(input) {
             Some(url) => {
                 let (remote, name) = object(url)?;
                 let local = scratch.path().join(format!("input-{name}"));
@@ -62,7 +63,7 @@ impl JobFiles {
             }
             None => input.to_owned(),
         };
-        let (output, destination) = match is_object(output) {
+        let (output, destination) = match object_url(output) {
             Some(url) => {
                 let (remote, name) = object(url)?;
                 (scratch.path().join(&name), Some((remote, name)))
@@ -73,7 +74,7 @@ impl JobFiles {
             Some((remote, name)) => PartStore::open(remote.clone(), name).await?,
             None => PartStore::next_to(&output).await?,
         };
-        let (job, _) = digest(&serde_json::to_vec(question)?, &input)?;
+        let (job, _) = digest(&serde_json::to_vec(settings)?, &input)?;
         Ok(Self {
             input,
             output,
@@ -87,7 +88,7 @@ impl JobFiles {
     /// Returns the report of this job if it is already done and its output is there, complete and unchanged.
     ///
     /// # Errors
-    /// The store does not answer.
+    /// The store does not respond.
     pub async fn done(&self) -> Result<Option<Value>> {
         let manifest = self.parts.manifest().await?;
         let Some(manifest) = manifest.filter(|manifest| manifest.job == self.job) else {
@@ -104,11 +105,11 @@ impl JobFiles {
         Ok(is_there.then_some(manifest.report))
     }
 
-    /// Uploads a complete output if its destination is an object, writes the manifest, and deletes the answers it was
+    /// Uploads a complete output if its destination is an object, writes the manifest, and deletes the parts it was
     /// made of.
     ///
     /// # Errors
-    /// The output cannot be read, or the store does not answer.
+    /// The output cannot be read, or the store does not respond.
     pub async fn finish(&self, report: &impl Serialize) -> Result<()> {
         let (output, bytes) = digest(b"", &self.output)?;
         if let Some((remote, name)) = &self.destination {

@@ -1,8 +1,8 @@
-//! Stores answers to parts in a folder next to the output, on disk or on object storage.
+//! Stores the results of parts in a folder next to the output, on disk or on object storage.
 //!
-//! An answer is an object named after the number of the part and the digest of the question (job and rows). It is
+//! A result is an object named after the number of the part and the digest of the request (job and rows). It is
 //! created whole or not at all, and its content ends with its digest, so it is used only if it is whole and the same
-//! question is asked again. When the output is complete, the answers are deleted, and a manifest records what it was
+//! request is made again. When the output is complete, the results are deleted, and a manifest records what it was
 //! made of.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use toise_publish::retry::RetryPolicy;
 
 /// Suffix of the folder's name, after the name of the output.
 const SUFFIX: &str = ".parts";
-/// Extension of answers.
+/// Extension of results.
 const EXTENSION: &str = "part";
 /// Name of the manifest.
 const MANIFEST: &str = "manifest.json";
@@ -35,39 +35,39 @@ const NAME_DIGITS: usize = 32;
 /// Record of what an output was made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// BLAKE3 of the question: job and input.
+    /// BLAKE3 digest of the settings and the input.
     pub job: String,
-    /// BLAKE3 of the output.
+    /// BLAKE3 digest of the output.
     pub output: String,
     /// Length of the output.
     pub bytes: u64,
     /// Report of the job.
     pub report: serde_json::Value,
-    /// Names of the answers in their order: number and digest of the question.
+    /// Names of the results in their order: number and digest of the request.
     pub parts: Vec<String>,
 }
 
-/// The answers of one output.
+/// The results of the parts of one output.
 #[derive(Clone)]
 pub(super) struct PartStore {
     remote: Remote,
     folder: String,
     /// The folder, if it is on disk.
     disk: Option<PathBuf>,
-    /// Names of the answers that were there at the beginning.
+    /// Names of the results that were there at the beginning.
     found: Arc<BTreeSet<String>>,
-    /// Names of the answers that belong to the output, by number.
+    /// Names of the results that belong to the output, by number.
     used: Arc<Mutex<BTreeMap<u64, String>>>,
 }
 
-/// Returns the name of the answer to a part.
-fn name(number: u64, question: &[u8]) -> String {
-    let digest = blake3::hash(question).to_hex();
+/// Returns the name of the result of a part.
+fn name(number: u64, request: &[u8]) -> String {
+    let digest = blake3::hash(request).to_hex();
     format!("{number:08}-{}.{EXTENSION}", &digest[..NAME_DIGITS])
 }
 
 impl PartStore {
-    /// Opens the answers next to an output on disk.
+    /// Opens the results next to an output on disk.
     ///
     /// # Errors
     /// The folder cannot be created or read.
@@ -85,7 +85,7 @@ impl PartStore {
         })
     }
 
-    /// Opens the answers next to an output on object storage.
+    /// Opens the results next to an output on object storage.
     ///
     /// # Errors
     /// They cannot be listed.
@@ -106,12 +106,12 @@ impl PartStore {
         format!("{}/{name}", self.folder)
     }
 
-    /// Returns the stored answer to a part, if it is whole, and notes that the part belongs to the output.
+    /// Returns the stored result of a part, if it is whole, and notes that the part belongs to the output.
     ///
     /// # Errors
-    /// The store does not answer.
-    pub async fn find(&self, number: u64, question: &[u8]) -> Result<Option<Bytes>> {
-        let name = name(number, question);
+    /// The store does not respond.
+    pub async fn find(&self, number: u64, request: &[u8]) -> Result<Option<Bytes>> {
+        let name = name(number, request);
         self.used.lock().insert(number, name.clone());
         if !self.found.contains(&name) {
             return Ok(None);
@@ -128,37 +128,37 @@ impl PartStore {
         Ok(is_whole.then(|| found.slice(..content.len())))
     }
 
-    /// Stores the answer to a part. Returns once it is durable.
+    /// Stores the result of a part. Returns once it is durable.
     ///
     /// # Errors
     /// The store does not accept it.
-    pub async fn keep(&self, number: u64, question: &[u8], answer: &[u8]) -> Result<()> {
-        let mut content = BytesMut::with_capacity(answer.len() + DIGEST_BYTES);
-        content.extend_from_slice(answer);
-        content.extend_from_slice(blake3::hash(answer).as_bytes());
-        let path = self.path(&name(number, question));
+    pub async fn keep(&self, number: u64, request: &[u8], result: &[u8]) -> Result<()> {
+        let mut content = BytesMut::with_capacity(result.len() + DIGEST_BYTES);
+        content.extend_from_slice(result);
+        content.extend_from_slice(blake3::hash(result).as_bytes());
+        let path = self.path(&name(number, request));
         Ok(self.remote.replace(&path, &content.freeze()).await?)
     }
 
     /// Returns the manifest of a complete output; `None` if there is none that can be read.
     ///
     /// # Errors
-    /// The store does not answer.
+    /// The store does not respond.
     pub async fn manifest(&self) -> Result<Option<Manifest>> {
         let path = self.path(MANIFEST);
         let found = self.remote.small(&path, MANIFEST_BYTES_MAX).await?;
         Ok(found.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
-    /// Returns the names of the answers that belong to the output, in their order.
+    /// Returns the names of the results that belong to the output, in their order.
     pub fn used(&self) -> Vec<String> {
         self.used.lock().values().cloned().collect()
     }
 
-    /// Writes the manifest of a complete output, and deletes all answers.
+    /// Writes the manifest of a complete output, and deletes all results.
     ///
     /// # Errors
-    /// The store does not answer.
+    /// The store does not respond.
     pub async fn finish(&self, manifest: &Manifest) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest)?;
         self.remote
@@ -193,8 +193,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("valued.csv");
         let first = PartStore::next_to(&output).await.unwrap();
-        assert_eq!(first.find(0, b"question").await.unwrap(), None);
-        first.keep(0, b"question", b"answer").await.unwrap();
+        assert_eq!(first.find(0, b"request").await.unwrap(), None);
+        first.keep(0, b"request", b"result").await.unwrap();
         first.keep(1, b"other", b"cut short").await.unwrap();
         let parts = folder.path().join("valued.csv.parts");
         let cut = parts.join(name(1, b"other"));
@@ -203,13 +203,13 @@ mod tests {
         fs::write(parts.join("draft#1"), b"half").unwrap();
 
         let next = PartStore::next_to(&output).await.unwrap();
-        let found = |number, question: &'static [u8]| next.find(number, question);
+        let found = |number, request: &'static [u8]| next.find(number, request);
         assert_eq!(
-            found(0, b"question").await.unwrap().as_deref(),
-            Some(&b"answer"[..])
+            found(0, b"request").await.unwrap().as_deref(),
+            Some(&b"result"[..])
         );
-        assert_eq!(found(0, b"another question").await.unwrap(), None);
-        assert_eq!(found(1, b"question").await.unwrap(), None);
+        assert_eq!(found(0, b"another request").await.unwrap(), None);
+        assert_eq!(found(1, b"request").await.unwrap(), None);
         assert_eq!(found(1, b"other").await.unwrap(), None);
         let manifest = Manifest {
             job: "job".into(),

@@ -127,11 +127,11 @@ async fn send(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let file = FILES.iter().find(|(file, _)| file.name == name);
     let (file, is_packed) = file.ok_or(ApiError::NoRoute)?;
     let policy = &call.app.web.console.policy;
-    let answer = ApiResponse::from(file.send_under(policy, call.headers));
+    let response = ApiResponse::from(file.send_under(policy, call.headers));
     Ok(if *is_packed {
-        answer.with_header(CONTENT_ENCODING, "gzip")
+        response.with_header(CONTENT_ENCODING, "gzip")
     } else {
-        answer
+        response
     })
 }
 
@@ -158,8 +158,8 @@ async fn begin(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     let key = verify_key(call, Some(text.as_bytes())).await?;
     let new = call.app.access.sessions.begin(key.key_id, text);
     let cookie = set_cookie(call.app, &new.cookie, SESSION_LASTS);
-    let answer = ApiResponse::data(about(call, &key, &new.token, new.ends_at).await?);
-    Ok(answer
+    let response = ApiResponse::data(about(call, &key, &new.token, new.ends_at).await?);
+    Ok(response
         .with_status(StatusCode::CREATED)
         .with_header(SET_COOKIE, &cookie))
 }

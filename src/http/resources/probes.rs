@@ -56,16 +56,16 @@ async fn healthz(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     if let Some(reason) = readiness.refusal() {
         return Err(ApiError::NotReady(reason));
     }
-    let mut answer = ApiResponse::empty(StatusCode::OK);
+    let mut response = ApiResponse::empty(StatusCode::OK);
     // The server is ready: it answers calls no matter which process runs the workers.
     if let Some(waits) = readiness.waits() {
-        answer = answer.with_header(WAITS_FOR, &waits);
+        response = response.with_header(WAITS_FOR, &waits);
     }
     // The server uses the previous tables.
     if let Some(tables) = readiness.not_refreshed() {
-        answer = answer.with_header(NOT_REFRESHED, &tables);
+        response = response.with_header(NOT_REFRESHED, &tables);
     }
-    Ok(answer)
+    Ok(response)
 }
 
 async fn livez(_: &Call<'_>) -> Result<ApiResponse, ApiError> {

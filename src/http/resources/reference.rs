@@ -50,9 +50,9 @@ async fn to_page(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
 }
 
 async fn document(_: &Call<'_>) -> Result<ApiResponse, ApiError> {
-    let mut answer = ApiResponse::json(DOCUMENT.clone());
-    answer.response.extensions_mut().insert(ConstantBody);
-    Ok(answer)
+    let mut document = ApiResponse::json(DOCUMENT.clone());
+    document.response.extensions_mut().insert(ConstantBody);
+    Ok(document)
 }
 
 /// The document as JSON text, built once.

@@ -158,7 +158,7 @@ async fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     if matches!(source, TileSource::Properties(_)) {
         of_area["over_sold"] = "Number".into();
     }
-    let answer = json!({
+    let document = json!({
         "tilejson": "3.0.0",
         "name": name,
         "tiles": [tiles],
@@ -170,7 +170,7 @@ async fn about(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             {"id": "points", "fields": {"id": "String", row: "Number"}, "minzoom": POINTS_ZOOM, "maxzoom": ZOOM_MAX},
         ],
     });
-    Ok(ApiResponse::json(answer.to_string()))
+    Ok(ApiResponse::json(document.to_string()))
 }
 
 /// Returns the TileJSON of the base map.
@@ -185,7 +185,7 @@ fn about_outlines() -> ApiResponse {
     let name = outlines::NAME;
     let tiles =
         format!("{PROTECTED_PREFIX}tiles/{name}/{{z}}/{{x}}/{{y}}?{VERSION}={OUTLINES_VERSION}");
-    let answer = json!({
+    let document = json!({
         "tilejson": "3.0.0",
         "name": name,
         "tiles": [tiles],
@@ -194,7 +194,7 @@ fn about_outlines() -> ApiResponse {
         "attribution": "IGN Admin Express",
         "vector_layers": layers,
     });
-    ApiResponse::json(answer.to_string())
+    ApiResponse::json(document.to_string())
 }
 
 /// The query parameters of a tile.

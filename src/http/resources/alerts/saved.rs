@@ -138,11 +138,11 @@ async fn get(call: &Call<'_>, subject: AlertSubject) -> Result<ApiResponse, ApiE
     let address = address(call, subject)?;
     call.blocking(move |app| {
         let alert = app.data.alerts.get(address)?;
-        let mut answer = alert.to_json();
+        let mut object = alert.to_json();
         if let Some(reason) = why_unmatched(&alert, &app.data.layers) {
-            answer["unmatched_because"] = json!(reason);
+            object["unmatched_because"] = json!(reason);
         }
-        Ok(ApiResponse::data(answer))
+        Ok(ApiResponse::data(object))
     })
     .await
 }

@@ -189,9 +189,9 @@ mod tests {
     use std::path::Path;
 
     fn html(name: &str) -> String {
-        let answer = send(name, &HeaderMap::new()).unwrap();
-        assert_eq!(answer.response.status(), 200, "{name}");
-        String::from_utf8(answer.response.into_body().to_vec()).unwrap()
+        let response = send(name, &HeaderMap::new()).unwrap().response;
+        assert_eq!(response.status(), 200, "{name}");
+        String::from_utf8(response.into_body().to_vec()).unwrap()
     }
 
     /// Returns the targets of the links of a page.
