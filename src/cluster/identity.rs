@@ -70,8 +70,8 @@ fn tables() -> [&'static str; 5] {
     imported().map(|schema| schema.name)
 }
 
-/// Returns whether workers have a table.
-pub(crate) fn is_of_workers(table: &str) -> bool {
+/// Returns whether workers have a copy of a table.
+pub(crate) fn workers_have(table: &str) -> bool {
     tables().contains(&table)
 }
 
@@ -109,7 +109,7 @@ impl Identity {
     /// Adds the tables of a session, as far as workers have them.
     pub fn with_versions(mut self, versions: &[TableVersion]) -> Self {
         for version in versions {
-            if is_of_workers(version.table) {
+            if workers_have(version.table) {
                 let checksum = checksum_part(&version.checksum);
                 self.0.insert(table(version.table), checksum);
             }

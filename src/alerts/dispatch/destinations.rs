@@ -73,7 +73,7 @@ impl<'c> DestinationCache<'c> {
     }
 
     /// Returns the receiver of an alert's deliveries; `None` if the alert is not active.
-    pub(super) fn receiver_of(
+    pub(super) fn active_receiver(
         &mut self,
         alert: i64,
     ) -> rusqlite::Result<Option<SharedReceiverKey>> {

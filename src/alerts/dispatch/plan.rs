@@ -106,7 +106,7 @@ pub(super) fn begin(
         .collect::<rusqlite::Result<_>>()?;
     let mut look = Planner::new(connection, now);
     for alert in waiting {
-        let receiver = look.addresses.receiver_of(alert)?;
+        let receiver = look.addresses.active_receiver(alert)?;
         state.queue_waiting(alert, receiver);
     }
     Ok(())
@@ -159,7 +159,7 @@ impl<'c> Planner<'c> {
             let receiver = if state.is_waiting(alert) {
                 None
             } else {
-                self.addresses.receiver_of(alert)?
+                self.addresses.active_receiver(alert)?
             };
             state.queue_waiting(alert, receiver);
             state.last_notification = notification;
@@ -179,7 +179,7 @@ impl<'c> Planner<'c> {
             .collect::<rusqlite::Result<_>>()?;
         for (change, alert) in changed {
             if state.is_waiting(alert) {
-                let receiver = self.addresses.receiver_of(alert)?;
+                let receiver = self.addresses.active_receiver(alert)?;
                 state.change_receiver(alert, receiver);
             }
             state.last_change = change;

@@ -96,7 +96,7 @@ impl Dispatch {
                 let (about, payload) = unpack::<AboutPart>(&answer)?;
                 Ok((about, (answer, payload)))
             };
-            let (about, (answer, payload)) = cluster.answer(number, &request, read).await?;
+            let (about, (answer, payload)) = cluster.run_part(number, &request, read).await?;
             store.keep(number, &request, &answer).await?;
             Ok(Answer { about, payload })
         };

@@ -1,7 +1,7 @@
 //! The command's side: connects to workers, gives them work and drops those that fail.
 //!
 //! Every worker is asked for its identity before work begins. A worker with other data is an error, unless [`Refusals`]
-//! says that it is left out; one that does not answer is left out. A worker that fails later is dropped for the rest of
+//! says that it is left out; one that does not respond is left out. A worker that fails later is dropped for the rest of
 //! the command, with a message to the user; the others do its work.
 
 mod counted;
@@ -36,7 +36,7 @@ use crate::{Access, Error, Result};
 
 /// Maximum wait for a worker to identify itself.
 const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum wait for the answer to a part.
+/// Maximum wait for the result of a part.
 const PART_TIMEOUT: Duration = Duration::from_secs(600);
 /// Parts that a worker is given at once: it works on one while the next arrives.
 const PARTS_PER_WORKER: usize = 2;
@@ -85,8 +85,8 @@ impl Link {
         self.is_lost.load(Ordering::Relaxed)
     }
 
-    /// Requests an action, whose answer is one message.
-    async fn ask(
+    /// Calls an action that returns one message.
+    async fn call(
         &self,
         action: &'static str,
         body: Bytes,
@@ -97,15 +97,15 @@ impl Link {
             r#type: action.into(),
             body,
         };
-        let asked = async {
-            let mut answer = client.do_action(action).await?.into_inner();
-            let found = answer.try_next().await?;
-            found
+        let call = async {
+            let mut messages = client.do_action(action).await?.into_inner();
+            let first = messages.try_next().await?;
+            first
                 .map(|result| result.body)
                 .ok_or_else(|| Status::unavailable("an empty answer"))
         };
-        match tokio::time::timeout(timeout, asked).await {
-            Ok(answer) => answer,
+        match tokio::time::timeout(timeout, call).await {
+            Ok(message) => message,
             Err(_elapsed) => Err(Status::deadline_exceeded(format!(
                 "no answer within {} s",
                 timeout.as_secs()
@@ -114,7 +114,7 @@ impl Link {
     }
 
     async fn identify(&self) -> std::result::Result<Introduction, Status> {
-        let answer = self.ask(IDENTIFY, Bytes::new(), IDENTIFY_TIMEOUT).await?;
+        let answer = self.call(IDENTIFY, Bytes::new(), IDENTIFY_TIMEOUT).await?;
         serde_json::from_slice(&answer).map_err(|error| {
             Status::failed_precondition(format!("another version of toise: {error}"))
         })
@@ -126,7 +126,7 @@ pub struct Cluster {
     access: Access,
     identity: Identity,
     links: Vec<Arc<Link>>,
-    /// Workers that did not answer when the command connected.
+    /// Workers that did not respond when the command connected.
     silent: Vec<Url>,
     /// Free places for parts, each as the index of its worker.
     places: Mutex<VecDeque<usize>>,
@@ -165,12 +165,12 @@ impl Cluster {
         refusals: Refusals,
         notify: UserMessage,
     ) -> Result<Arc<Self>> {
-        let mut asked = Vec::with_capacity(urls.len());
+        let mut candidates = Vec::with_capacity(urls.len());
         for url in urls {
             let client = FlightServiceClient::new(access.channel(url)?)
                 .max_decoding_message_size(MESSAGE_BYTES_MAX)
                 .max_encoding_message_size(MESSAGE_BYTES_MAX);
-            asked.push(Link {
+            candidates.push(Link {
                 url: url.clone(),
                 client,
                 process: String::new(),
@@ -180,10 +180,10 @@ impl Cluster {
                 busy_ms: AtomicU64::new(0),
             });
         }
-        let answers = join_all(asked.iter().map(Link::identify)).await;
-        let mut links = Vec::with_capacity(asked.len());
+        let answers = join_all(candidates.iter().map(Link::identify)).await;
+        let mut links = Vec::with_capacity(candidates.len());
         let mut silent = Vec::new();
-        for (mut link, answer) in asked.into_iter().zip(answers) {
+        for (mut link, answer) in candidates.into_iter().zip(answers) {
             let reason = match answer {
                 Ok(worker) => match worker.identity.difference(&identity) {
                     None => {
@@ -245,7 +245,7 @@ impl Cluster {
         self.links.iter().map(report).collect()
     }
 
-    /// Returns the workers that did not answer, or failed.
+    /// Returns the workers that did not respond, or failed.
     fn lost(&self) -> Vec<Url> {
         let lost = self.links.iter().filter(|link| link.is_lost());
         let lost = lost.map(|link| link.url.clone());
@@ -297,12 +297,12 @@ impl Cluster {
         self.changed.notify_waiters();
     }
 
-    /// Sends a part to a worker, and to another one if that fails. `read` reads the answer; an answer that it cannot
+    /// Sends a part to a worker, and to another one if that fails. `read` reads the result; a result that it cannot
     /// read counts as a failure.
     ///
     /// # Errors
     /// No worker is left, or a worker says that no worker could answer.
-    async fn answer<T>(
+    async fn run_part<T>(
         &self,
         number: u64,
         part: &Bytes,
@@ -315,7 +315,7 @@ impl Cluster {
                 )));
             };
             let link = &self.links[place];
-            let answer = link.ask(PART, part.clone(), PART_TIMEOUT).await;
+            let answer = link.call(PART, part.clone(), PART_TIMEOUT).await;
             self.give_back(place);
             let reason = match answer.map(&read) {
                 Ok(Ok((about, answer))) => {
@@ -333,9 +333,9 @@ impl Cluster {
         }
     }
 
-    /// Asks all workers again for their identity, and drops those that do not answer, have restarted or have other
+    /// Asks all workers again for their identity, and drops those that do not respond, have restarted or have other
     /// data. Returns whether any was dropped.
-    async fn examine(&self) -> bool {
+    async fn check_workers(&self) -> bool {
         let left = self.left();
         let answers = join_all(left.iter().map(|link| link.identify())).await;
         let mut any = false;

@@ -33,7 +33,7 @@ use url::Url;
 use super::counted::CountedChannels;
 use super::{Cluster, Link, WorkerReport};
 use crate::Error;
-use crate::identity::is_of_workers;
+use crate::identity::workers_have;
 pub use crate::protocol::QueryTerms;
 use crate::protocol::TERMS;
 use toise_engine::session::{STORE, Session};
@@ -149,7 +149,7 @@ fn obstacle_of_leaf(leaf: &Arc<dyn ExecutionPlan>) -> Option<String> {
         }
         let table = file.object_meta.location.parts().next();
         let table = table.as_ref().map_or("", |table| table.as_ref());
-        let is_missing = !is_of_workers(table);
+        let is_missing = !workers_have(table);
         is_missing.then(|| format!("workers do not have the table {table}"))
     })
 }
@@ -235,7 +235,7 @@ impl Cluster {
                 let reason = format!("workers cannot run the plan ({error})");
                 return Ok(Shared::Impossible(reason));
             }
-            if is_limit(&error) || !self.examine().await {
+            if is_limit(&error) || !self.check_workers().await {
                 return Err(readable(error));
             }
         }

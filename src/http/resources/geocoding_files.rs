@@ -112,10 +112,10 @@ fn form_schema() -> Value {
 /// Handles a file.
 async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiResponse, ApiError> {
     let app = call.app;
-    let place = file_permit(call)?;
+    let permit = file_permit(call)?;
     let bytes_max = FILE_BYTES_MAX + FORM_BYTES_MAX;
     let form = receive(call, FILE_FIELD, bytes_max).await?;
-    let name = answer_name(&form.file.name);
+    let name = output_name(&form.file.name);
     let prepare =
         move |app: &App| FileAnswer::prepare(form, operation, app.data.geocoding.geocoder());
     let (answer, rows) = call.blocking(prepare).await?;
@@ -128,7 +128,7 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
         .unwrap_or_default();
     let begin = [header, first.text].concat();
     let (writer, pieces) = pieces::body();
-    tokio::spawn(stream_rest(app.clone(), client, answer, writer, place));
+    tokio::spawn(stream_rest(app.clone(), client, answer, writer, permit));
     let disposition = format!("attachment; filename=\"{name}\"");
     let response = ApiResponse::typed("text/csv", begin)
         .with_header(CONTENT_TYPE, &format!("text/csv; charset={encoding}"))
@@ -141,17 +141,17 @@ async fn answer_file(call: &Call<'_>, operation: Operation) -> Result<ApiRespons
     Ok(response.with_rest(pieces))
 }
 
-/// Returns a place among the files that are received, counted or answered; released when it is dropped.
+/// Returns a permit to receive, count or geocode a file; released when it is dropped.
 pub(super) fn file_permit(call: &Call<'_>) -> Result<BodyLease, ApiError> {
     let key = call.key()?.key_id;
-    let mut place = call.app.capacity.geocoding_files.lease(Some(key), None);
-    place.grow(1).map_err(|error| match error {
+    let mut permit = call.app.capacity.geocoding_files.lease(Some(key), None);
+    permit.grow(1).map_err(|error| match error {
         BudgetError::ShareUsed => {
             ApiError::StillWaiting("too many files of addresses at once for this client".to_owned())
         }
         BudgetError::Full => error.into(),
     })?;
-    Ok(place)
+    Ok(permit)
 }
 
 /// A file that is being answered.
@@ -249,7 +249,7 @@ async fn stream_rest(
     client: Uuid,
     answer: Arc<Mutex<FileAnswer>>,
     writer: BodyWriter,
-    place: BodyLease,
+    permit: BodyLease,
 ) {
     loop {
         match compute_next_block(&app, client, &answer).await {
@@ -269,12 +269,12 @@ async fn stream_rest(
             }
         }
     }
-    drop(place);
+    drop(permit);
 }
 
 /// Names an answer: `addresses.csv`, `addresses.csv.gz` → `addresses-geocoded.csv`. Keeps only what is harmless in a
 /// header and a file system.
-pub(super) fn answer_name(given: &str) -> String {
+pub(super) fn output_name(given: &str) -> String {
     let lower = given.to_ascii_lowercase();
     let packed = PACKED.iter().find(|ending| lower.ends_with(**ending));
     let given = &given[..given.len() - packed.map_or(0, |ending| ending.len())];

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use warp::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 
-use super::geocoding_files::{answer_name, file_permit};
+use super::geocoding_files::{file_permit, output_name};
 use crate::endpoint::call::Call;
 use crate::endpoint::response::ApiResponse;
 use crate::endpoint::{Access, BodyRule, Endpoint, JSON_BODY, Time, endpoints};
@@ -168,10 +168,10 @@ async fn set_pipeline(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
 
 async fn start(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
     // The file is read to its end, whether or not the client waits for it.
-    let place = file_permit(call)?;
+    let permit = file_permit(call)?;
     on_project(call, move |app, account, id| {
         let started = app.data.projects.start(account, id);
-        drop(place);
+        drop(permit);
         started
     })
     .await
@@ -245,7 +245,7 @@ async fn output(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
         .await?;
     let (writer, pieces) = pieces::body();
     tokio::spawn(send_file(file, writer));
-    let name = answer_name(project.input_name.as_deref().unwrap_or_default());
+    let name = output_name(project.input_name.as_deref().unwrap_or_default());
     Ok(ApiResponse::typed("text/csv", Bytes::new())
         .with_header(CONTENT_TYPE, "text/csv")
         .with_header(

@@ -348,7 +348,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
             return Err(Fault::new(WEBHOOK_URL, refused.to_string()).into());
         }
     }
-    let place = file_permit(call)?;
+    let permit = file_permit(call)?;
     let draft = call
         .blocking(|app| Ok(app.data.portfolios.draft()?))
         .await?;
@@ -366,7 +366,7 @@ async fn put(call: &Call<'_>) -> Result<ApiResponse, ApiError> {
                 .data
                 .portfolios
                 .put(account, &name, draft.path(), options);
-            drop(place);
+            drop(permit);
             Ok(stored?)
         })
         .await?;
