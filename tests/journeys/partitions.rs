@@ -6,7 +6,6 @@
 //! merges their answers. It passes on deliveries of alerts: a receiver is notified of an advert once, even if it moved.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,7 @@ impl Writer {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let receiver = Receiver::always(Act::Status(200)).await;
-        let key = key_of(folder.path());
+        let key = new_key(folder.path(), &["--scopes", "search,alerts,admin"]);
         let allow = ["--allow-webhook-hosts", "127.0.0.1"];
         let server = Server::start_with(folder.path(), "serve", &allow, Stdio::null());
         let writer = Self {
@@ -99,10 +98,6 @@ impl Writer {
         }
         urls
     }
-}
-
-fn key_of(data: &Path) -> String {
-    new_key(data, &["--scopes", "search,alerts,admin"])
 }
 
 /// The partitions, in the order of [`TOWNS`], and the state of the router.

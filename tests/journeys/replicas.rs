@@ -50,10 +50,6 @@ async fn sales(server: &Server, key: &str) -> (u64, String) {
     (body["total"].as_u64().unwrap(), as_of)
 }
 
-fn key_of(data: &Path) -> String {
-    new_key(data, &[])
-}
-
 fn replica(data: &Path, url: &str) -> Server {
     Server::start_with(data, "serve", &["--replica", url], Stdio::inherit())
 }
@@ -107,7 +103,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     let url = url_of(&bucket);
     import_sales(&data, "600", "1");
     ingest(&data, &["un", "deux"]);
-    let key = key_of(&data);
+    let key = new_key(&data, &[]);
     run(
         &data,
         &["publish", &url, "--writer", "https://writer.example"],
@@ -188,7 +184,7 @@ async fn a_replica_answers_as_its_writer_does_and_goes_over_to_news_without_fail
     // News under load.
     import_sales(&data, "600", "2");
     ingest(&data, &["quatre", "cinq", "trois"]);
-    let later_key = key_of(&data);
+    let later_key = new_key(&data, &[]);
     run(
         &data,
         &["publish", &url, "--writer", "https://writer.example"],
@@ -283,7 +279,7 @@ async fn a_replica_of_some_departments_answers_for_all_and_holds_little() {
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
     import_sales(&data, "2000", "1");
-    let key = key_of(&data);
+    let key = new_key(&data, &[]);
     run(&data, &["publish", &url]);
     let at = outer.path().join("replica");
     // There are no recorded sales in Mayotte.
@@ -329,7 +325,7 @@ async fn a_running_writer_publishes_what_changes_and_replicas_follow() {
     let (data, bucket) = (outer.path().join("data"), outer.path().join("bucket"));
     let url = url_of(&bucket);
     ingest(&data, &["un"]);
-    let key = key_of(&data);
+    let key = new_key(&data, &[]);
     let publish = format!("lake.publish={url}");
     let often = "lake.metering_every_s=1";
     let more = ["--set", &publish, "--set", often];
