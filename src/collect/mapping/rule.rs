@@ -115,11 +115,11 @@ pub(super) struct RowRule {
     source: RowSource,
     /// If set, the rule applies only if this holds.
     when: Option<Condition>,
-    /// The rule does not apply to rows in which one of these has a value other than 0 or no.
-    unless: Vec<RowPath>,
+    /// The rule does not apply if one of these holds.
+    unless: Vec<Condition>,
 }
 
-/// Condition for a rule to apply.
+/// Condition for a rule to apply, or not to apply.
 #[derive(Clone, Debug)]
 enum Condition {
     /// One of these columns has a value other than 0 or no.
@@ -273,7 +273,11 @@ impl RowRule {
         let value = ValueRule::new(written)?;
         let source = source(written, &value)?;
         let when = written.when.as_ref().map(Condition::new).transpose();
-        let unless = written.unless.as_ref().map_or(Ok(Vec::new()), paths);
+        let unless = written.unless.clone().map_or_else(Vec::new, OneOrMany::into_vec);
+        let unless = unless
+            .into_iter()
+            .map(|text| Condition::new(&OneOrMany::One(text)));
+        let unless: Result<Vec<_>, String> = unless.collect();
         Ok(Self {
             value,
             source,
@@ -320,10 +324,11 @@ impl RowRule {
     /// Returns the columns and paths that it reads.
     pub fn paths(&self) -> Vec<&RowPath> {
         let mut paths = self.source.paths();
-        if let Some(Condition::Filled(when)) = &self.when {
-            paths.extend(when);
+        for condition in self.when.iter().chain(&self.unless) {
+            if let Condition::Filled(columns) = condition {
+                paths.extend(columns);
+            }
         }
-        paths.extend(&self.unless);
         paths
     }
 
@@ -395,10 +400,8 @@ impl RowRule {
     /// Finds the value in a row. `advert` is what earlier rules gave, and `empty` holds further markers for missing
     /// values.
     pub fn find<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> RowFinding {
-        let when = self.when.as_ref();
-        if when.is_some_and(|when| !when.holds(row, advert, empty))
-            || is_any_filled(&self.unless, row, empty)
-        {
+        let holds = |condition: &'r Condition| condition.holds(row, advert, empty);
+        if self.when.as_ref().is_some_and(|when| !holds(when)) || self.unless.iter().any(holds) {
             return RowFinding::Nothing;
         }
         let is_empty = |value: &Value| is_empty(value, empty);

@@ -296,10 +296,19 @@ fn the_transactions_of_agencies_are_read() {
         ("location meublée", "OFFER_RENT"),
         ("Cession de fonds", "OFFER_BUSINESS_TAKE_OVER"),
         ("Vente de prestige", "OFFER_BUY"),
+        ("Produit d'investissement", "OFFER_BUY"),
+        ("L", "OFFER_RENT"),
     ] {
         let row = json!({"identifiant_agence": "A", "reference": "1", "type_annonce": text});
         let found = mapping.convert(row, &Portals::default()).unwrap();
         assert_eq!(found.advert["offer"]["type"], offer, "{text}");
+    }
+    for (text, left_out) in [("Xyz", Some("\"Xyz\"")), ("", None)] {
+        let row = json!({"identifiant_agence": "A", "reference": "1", "type_annonce": text});
+        let found = mapping.convert(row, &Portals::default()).unwrap();
+        assert_eq!(found.advert.get("offer"), None, "{text}");
+        let shown = found.left_out.first().map(|one| one.value.as_str());
+        assert_eq!(shown, left_out);
     }
 }
 
@@ -517,11 +526,13 @@ fn an_area_of_apimo_is_read_only_in_square_metres() {
 #[test]
 fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
     let mappings = shipped();
-    let price = |category: u32, price: Value| {
+    let read = |category: u32, price: Value| {
         let row = json!({"id": 1, "agency": 7, "category": category, "price": price});
         let mapping = mappings.get("apimo").unwrap();
-        let found = mapping.read(row.as_object().unwrap(), &Portals::default());
-        found.advert["currentPrice"]["value"].clone()
+        mapping.read(row.as_object().unwrap(), &Portals::default())
+    };
+    let price = |category: u32, price: Value| {
+        read(category, price).advert["currentPrice"]["value"].clone()
     };
     for (period, value, monthly) in [
         (json!(null), 950, json!(950.0)),
@@ -533,7 +544,9 @@ fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
         (json!(7), 6_000, json!(1_000.0)),
         (json!(8), 12_000, json!(1_000.0)),
         (json!("8"), 12_000, json!(1_000.0)),
+        (json!(0), 950, json!(950.0)),
         (json!(6), 950, Value::Null),
+        (json!(9), 950, Value::Null),
         (json!(8), 0, Value::Null),
     ] {
         let found = price(
@@ -550,6 +563,14 @@ fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
     );
     assert_eq!(price(1, json!({"value": 245_000, "period": 8})), 245_000.0);
     assert_eq!(price(3, json!({"value": 700, "period": 2})), 700.0);
+    let left_out = |period: u32, value: u32| {
+        let found = read(2, json!({"value": value, "period": period}));
+        let shown = found.left_out.iter().map(|one| one.value.clone());
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(6, 950), ["\"period 6: 950\""]);
+    assert_eq!(left_out(9, 950), ["\"period 9: 950\""]);
+    assert!(left_out(9, 0).is_empty() && left_out(4, 950).is_empty());
 }
 
 #[test]
