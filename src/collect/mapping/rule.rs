@@ -273,7 +273,10 @@ impl RowRule {
         let value = ValueRule::new(written)?;
         let source = source(written, &value)?;
         let when = written.when.as_ref().map(Condition::new).transpose();
-        let unless = written.unless.clone().map_or_else(Vec::new, OneOrMany::into_vec);
+        let unless = written
+            .unless
+            .clone()
+            .map_or_else(Vec::new, OneOrMany::into_vec);
         let unless = unless
             .into_iter()
             .map(|text| Condition::new(&OneOrMany::One(text)));

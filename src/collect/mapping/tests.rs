@@ -531,9 +531,8 @@ fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
         let mapping = mappings.get("apimo").unwrap();
         mapping.read(row.as_object().unwrap(), &Portals::default())
     };
-    let price = |category: u32, price: Value| {
-        read(category, price).advert["currentPrice"]["value"].clone()
-    };
+    let price =
+        |category: u32, price: Value| read(category, price).advert["currentPrice"]["value"].clone();
     for (period, value, monthly) in [
         (json!(null), 950, json!(950.0)),
         (json!(4), 950, json!(950.0)),

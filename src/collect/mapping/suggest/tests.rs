@@ -612,6 +612,8 @@ fn the_records_of_a_document_and_the_objects_in_them_are_found() {
         json!({"postalCode": "35200", "city": "Rennes", "locationCoordinate": {"location": [-1.67, 48.09]}})
     );
     assert_eq!(records_in(&json!({"a": 1})), None);
+    let home = json!({"id": 1, "price": 320_000, "city": "Rennes", "pictures": [{"url": "1.jpg"}, {"url": "2.jpg"}]});
+    assert_eq!(records_in(&home), None);
 }
 
 #[test]
