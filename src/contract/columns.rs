@@ -65,7 +65,7 @@ const MEANINGS: &[(&str, &str)] = &[
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
         nature vente_location"),
-    (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
+    (PRICE, "prix price prix_eur price_eur prix_euros price_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
         prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \
         prix_annonce listing_price total_price price_total selling_price property_price house_price"),
@@ -173,10 +173,11 @@ const ENERGY_UNITS: [&str; 8] = [
     "kwh", "kwhep", "kg", "kgco2", "co2", "kgeqco2", "kgeq", "kgco2eq",
 ];
 /// Units that no field has: a number in one of them means another value.
-const OTHER_UNITS: [&str; 34] = [
-    "k€", "m€", "k", "ke", "me", "keur", "meur", "milliers", "millions", "thousands", "$", "usd",
-    "£", "gbp", "chf", "ha", "hectare", "hectares", "are", "ares", "ft", "ft2", "sqft", "feet",
-    "km", "km2", "cm", "%", "l93", "lambert", "lambert93", "l2e", "utm", "rad",
+const OTHER_UNITS: [&str; 42] = [
+    "k€", "m€", "k", "ke", "me", "keur", "meur", "milliers", "millions", "thousands", "cents",
+    "centimes", "$", "usd", "£", "gbp", "chf", "mad", "dh", "tnd", "fcfa", "ha", "hectare",
+    "hectares", "are", "ares", "ft", "ft2", "sqft", "feet", "pi", "pi2", "km", "km2", "cm", "%",
+    "l93", "lambert", "lambert93", "l2e", "utm", "rad",
 ];
 /// Words after a number that is a day in the name of a street: `8 mai 1945`.
 const MONTHS: [&str; 12] = [

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::names::NamedRow;
-use super::row::{RowPath, other_currency};
+use super::row::{RowPath, other_unit};
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, names_offer};
@@ -435,11 +435,10 @@ impl RowRule {
                             continue;
                         }
                         if self.value.is_money()
-                            && let Some(currency) =
-                                other_currency(path, column, place, &value, row.row())
+                            && let Some(unit) = other_unit(path, column, place, &value, row.row())
                         {
                             if unfit == RowFinding::Nothing {
-                                unfit = in_currency(column, &value, currency);
+                                unfit = in_other_unit(column, &value, unit);
                             }
                             continue;
                         }
@@ -647,15 +646,15 @@ fn filled<'r>(
     Ok(text)
 }
 
-/// Returns the finding for an amount in a currency other than the euro.
-fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
+/// Returns the finding for an amount in another unit than that of the field.
+fn in_other_unit(column: &str, amount: &Value, unit: &str) -> RowFinding {
     let amount = match amount {
         Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
     };
     RowFinding::Unfit {
         column: column.to_owned(),
-        value: json!(format!("{amount} {currency}")),
+        value: json!(format!("{amount} {unit}")),
     }
 }
 

@@ -467,7 +467,18 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
         ),
         ("french-csv", json!({"prix": "490 000 F"}), "\"490 000 F\""),
         ("french-csv", json!({"prix": "490 kF"}), "\"490 kF\""),
+        ("french-csv", json!({"prix": "11 000 DH"}), "\"11 000 DH\""),
         ("apimo", apimo("CHF"), "\"490000 CHF\""),
+        (
+            "french-csv",
+            json!({"loyer": "18500", "LoyerUnite": "€/an"}),
+            "\"18500 €/an\"",
+        ),
+        (
+            "french-csv",
+            json!({"transaction": "location", "prix": {"period": "weekly", "text": "450"}}),
+            "\"450 weekly\"",
+        ),
     ] {
         let found = read(name, cells);
         assert_eq!(
@@ -485,6 +496,10 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
         ("french-csv", json!({"prix_eur": "490000", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 €", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 € F.A.I."})),
+        (
+            "french-csv",
+            json!({"prix": "490000", "prix_unite": "€", "loyer_periode": "mois", "location": "un an"}),
+        ),
         ("apimo", apimo("EUR")),
         ("apimo", apimo("eur")),
     ] {
