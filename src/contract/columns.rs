@@ -135,7 +135,8 @@ const MEANINGS: &[(&str, &str)] = &[
         adresse_principale adresse_brute"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
-        num n no number numero_voirie num_voirie no_voirie n_voirie"),
+        num n no number numero_voirie num_voirie no_voirie n_voirie \
+        post_number street_no house_no numero_civique"),
     (REPETITION, "house_number_suffix repetition rep indice_repetition indice_de_repetition suffixe adresse_suffixe \
         suffixe_numero numero_suffixe bis_ter bis ter btq"),
     (STREET_TYPE, "street_type type_voie type_de_voie type_de_la_voie nature_voie nature_de_voie type_rue type_voirie \

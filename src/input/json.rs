@@ -128,6 +128,23 @@ pub fn is_array_of_objects(start: &[u8]) -> bool {
     matches!(first, Some(b'{' | b']'))
 }
 
+/// Why a JSON array of texts is not read as a table.
+const IS_LIST_OF_TEXTS: &str = "this is a JSON array of texts: write objects, such as {\"address\": \"…\"}, or one \
+    text a line below a header";
+
+/// Returns why a text that begins so is not read as a table of addresses: it is GeoJSON or a JSON array of texts.
+pub fn reason_against_table(start: &[u8]) -> Option<&'static str> {
+    let inner = start.trim_ascii_start().strip_prefix(b"[");
+    let is_list = inner.is_some_and(|inner| inner.trim_ascii_start().starts_with(b"\""));
+    if is_geojson(start) {
+        Some(IS_GEOJSON)
+    } else if is_list {
+        Some(IS_LIST_OF_TEXTS)
+    } else {
+        None
+    }
+}
+
 /// Writes the items of a JSON array one per line; `NaN` and `Infinity` become null.
 ///
 /// # Errors
@@ -313,6 +330,14 @@ mod tests {
         );
         assert!(is_array_of_objects(b" [\n  {"));
         assert!(!is_array_of_objects(b"[id],[name]"));
+        for (text, reason) in [
+            (&b"[\n \"1 rue Basse\"]"[..], Some(IS_LIST_OF_TEXTS)),
+            (b"{\"type\": \"FeatureCollection\"", Some(IS_GEOJSON)),
+            (b"[id],[name]", None),
+            (b"[{\"a\": 1}]", None),
+        ] {
+            assert_eq!(reason_against_table(text), reason);
+        }
     }
 
     #[test]
