@@ -64,7 +64,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
-        nature vente_location"),
+        nature vente_location type_d_annonce type_d_offre type_d_operation vente_ou_location"),
     (PRICE, "prix price prix_eur price_eur prix_euros price_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
         prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \

@@ -627,6 +627,17 @@ fn a_quarter_before_its_town_is_no_street() {
 }
 
 #[test]
+fn an_arrondissement_in_the_column_of_quarters_belongs_to_the_town() {
+    let place = |cells: &str| read_french(cells)["location"].clone();
+    let lyon = place("ville=Lyon|quartier=1er arrondissement|cp=");
+    assert_eq!(lyon["city"], "Lyon 1er Arrondissement");
+    assert_eq!(lyon.get("district"), None);
+    let paris = place("ville=Paris|quartier=Bastille|cp=");
+    assert_eq!(paris["city"], "Paris");
+    assert_eq!(paris["district"], "Bastille");
+}
+
+#[test]
 fn the_class_is_read_from_the_heading_that_means_it_first() {
     for (class, cells) in [
         ("CLASS_HOUSE", "type_local=Grand (T4+)|type=Maison"),
