@@ -61,7 +61,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name titre_fr title_fr"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
         texte_annonce text_annonce texte_de_l_annonce texte_web description_fr texte_fr"),
-    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
+    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type_batiment type"),
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
         nature vente_location type_d_annonce type_d_offre type_d_operation vente_ou_location"),

@@ -99,6 +99,12 @@ fn codes_stay_text_and_types_are_those_of_the_whole_file() {
 }
 
 #[test]
+fn the_area_of_a_parcel_is_a_number() {
+    let answer = read(b"parcelle;surface_parcelle\n12;412,5\n13;650\n");
+    assert_eq!(types(&answer), [&DataType::Utf8View, &DataType::Float64]);
+}
+
+#[test]
 fn rows_that_repeat_the_header_are_left_out_with_a_note() {
     let answer = read(b"n,price\n1,1.5\nn,price\n2,2.5\nn,price\n");
     assert_eq!(types(&answer), [&DataType::Int64, &DataType::Float64]);
