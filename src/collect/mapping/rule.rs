@@ -21,6 +21,8 @@ const EMPTY: [&str; 3] = ["", "undefined", "[]"];
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
 /// Meanings of columns that may hold classes and nothing else; `Nature` may also be the offer.
 const CLASS_COLUMNS: [&str; 2] = ["type", OFFER];
+/// Decimals of a whole number that a program held as a number with decimals.
+const DECIMALS: &str = ".0";
 /// Placeholder for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -617,6 +619,13 @@ fn filled<'r>(
             _ => None,
         }
     };
+    // Programs that held house numbers as numbers write `12.0`.
+    let written = |place: usize, mut cell: String| {
+        if place < house_numbers && cell.ends_with(DECIMALS) {
+            cell.truncate(cell.len() - DECIMALS.len());
+        }
+        cell
+    };
     let mut text = String::new();
     let mut number_end = 0;
     let mut has_optional = false;
@@ -627,10 +636,12 @@ fn filled<'r>(
                 let row = serde_json::to_vec(row.row()).unwrap_or_default();
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
-            TemplatePart::Column(path) => text.push_str(&cell(path).ok_or(&path.name)?),
+            TemplatePart::Column(path) => {
+                text.push_str(&written(place, cell(path).ok_or(&path.name)?));
+            }
             TemplatePart::Optional(path) => {
                 has_optional = true;
-                text.push_str(&cell(path).unwrap_or_default());
+                text.push_str(&written(place, cell(path).unwrap_or_default()));
             }
         }
         if place < house_numbers {

@@ -715,6 +715,7 @@ fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
 fn number_and_street_in_columns_of_their_own_make_an_address() {
     for (cells, expected) in [
         ("N°=12|Rue=avenue Foch", json!("12 avenue Foch")),
+        ("N°=12.0|Rue=avenue Foch", json!("12 avenue Foch")),
         (
             "numero=12|rep=bis|type_voie=avenue|voie=Foch",
             json!("12 bis avenue Foch"),
