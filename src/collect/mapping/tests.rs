@@ -628,13 +628,27 @@ fn a_quarter_before_its_town_is_no_street() {
 
 #[test]
 fn an_arrondissement_in_the_column_of_quarters_belongs_to_the_town() {
-    let place = |cells: &str| read_french(cells)["location"].clone();
-    let lyon = place("ville=Lyon|quartier=1er arrondissement|cp=");
-    assert_eq!(lyon["city"], "Lyon 1er Arrondissement");
-    assert_eq!(lyon.get("district"), None);
-    let paris = place("ville=Paris|quartier=Bastille|cp=");
-    assert_eq!(paris["city"], "Paris");
-    assert_eq!(paris["district"], "Bastille");
+    let columns = [
+        ("url", "url"),
+        ("location.city", "ville"),
+        ("location.district", "quartier"),
+    ];
+    let mapping = Mapping::from_columns(columns).unwrap();
+    for (city, district, expected) in [
+        (
+            "Lyon",
+            "1er arrondissement",
+            json!({"city": "Lyon 1er Arrondissement"}),
+        ),
+        (
+            "Paris",
+            "Bastille",
+            json!({"city": "Paris", "district": "Bastille"}),
+        ),
+    ] {
+        let row = json!({"url": "https://p.example/1", "ville": city, "quartier": district});
+        assert_eq!(read_with(&mapping, row).advert["location"], expected);
+    }
 }
 
 #[test]
