@@ -331,12 +331,12 @@ mod tests {
         assert!(is_array_of_objects(b" [\n  {"));
         assert!(!is_array_of_objects(b"[id],[name]"));
         for (text, reason) in [
-            (&b"[\n \"1 rue Basse\"]"[..], Some(IS_LIST_OF_TEXTS)),
-            (b"{\"type\": \"FeatureCollection\"", Some(IS_GEOJSON)),
-            (b"[id],[name]", None),
-            (b"[{\"a\": 1}]", None),
+            ("[\n \"1 rue Basse\"]", Some(IS_LIST_OF_TEXTS)),
+            ("{\"type\": \"FeatureCollection\"", Some(IS_GEOJSON)),
+            ("[id],[name]", None),
+            ("[{\"a\": 1}]", None),
         ] {
-            assert_eq!(reason_against_table(text), reason);
+            assert_eq!(reason_against_table(text.as_bytes()), reason);
         }
     }
 
