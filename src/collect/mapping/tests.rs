@@ -423,6 +423,7 @@ fn rents_and_transactions_are_not_read_as_sales() {
         (rent, 850.0, "prix=850|transaction=Locations"),
         (rent, 850.0, "prix=850|Type d'offre=x|type_annonce=à louer"),
         (rent, 850.0, "prix=850|type_offre=Rent"),
+        (rent, 850.0, "prix=850|Type d'annonce=Location"),
         (rent, 850.0, "price=850|offer_type=rental"),
         (rent, 850.0, "prix=850|Nature=LOCATION"),
         (rent, 850.0, "prix=850|Transaction Type=for rent"),
