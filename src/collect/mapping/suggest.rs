@@ -76,7 +76,8 @@ impl SampledFile {
             name.starts_with("http") || digits * 2 > name.chars().count()
         };
         let values = self.header.iter().filter(is_value).count();
-        values * 3 >= self.header.len() && values > 0
+        let named = self.header.iter().filter(|name| !name.is_empty()).count();
+        values * 3 >= named && values > 0
     }
 
     /// Suggests a mapping.

@@ -677,6 +677,7 @@ fn a_header_that_is_a_row_is_seen() {
             "apimo-85473173|Appartement|1|75001 Paris 1er|29|364 000 €",
             true,
         ),
+        ("ag|V1|vente|84220||||2950000.00||||400.00", true),
         ("Price|prix_m2|m2|X1", false),
     ] {
         assert_eq!(header(names).has_no_header(), is_row, "{names}");
