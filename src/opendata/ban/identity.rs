@@ -1,10 +1,10 @@
 //! The identifier of an address or of a named place.
 //!
-//! It is that of the national base if the row has it. In local bases it is the key (`cle_interop`), which ends with the
-//! house number. Programs write `xxxx` in keys in place of the code of a street that has none yet, so that one key stands
-//! in all these streets. Such a row, and one without a key as in version 1.5, has the identifier of the national base for
-//! local bases (`id_ban_adresse`, and `id_ban_toponyme` for a named place; in older versions, both in `uid_adresse`). If a
-//! row with such a key has none, its identifier is made of commune, street and house number.
+//! It is that of the national base if the row has it. In local bases it is the key (`cle_interop`), which ends with
+//! the house number. Programs write `xxxx` in keys in place of the code of a street that has none yet, so that one key
+//! stands in all these streets. Such a row, and one without a key as in version 1.5, has the identifier of the
+//! national base for local bases (`id_ban_adresse`, and `id_ban_toponyme` for a named place; in older versions, both
+//! in `uid_adresse`). If a row with such a key has none, its identifier is made of commune, street and house number.
 
 use std::borrow::Cow;
 
