@@ -398,6 +398,7 @@ impl Mapping {
         }
         location::move_quarter(&mut advert);
         location::drop_town_as_district(&mut advert);
+        location::join_arrondissement(&mut advert);
         unfit.retain(|(name, _)| !given.contains(name));
         MappedAdvert {
             advert,

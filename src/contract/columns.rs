@@ -61,11 +61,11 @@ const MEANINGS: &[(&str, &str)] = &[
     ("title", "titre title titre_annonce titre_complet intitule libelle headline subject name property_name titre_fr title_fr"),
     ("description", "description texte descriptif description_annonce description_complete text body desc \
         texte_annonce text_annonce texte_de_l_annonce texte_web description_fr texte_fr"),
-    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type"),
+    ("type", "type_bien type_de_bien type_propriete type_de_propriete property_type type_local type_logement nature_bien nature_du_bien nature_de_bien estate_type real_estate_type housing_type categorie_bien categorie category type_batiment type"),
     (OFFER, "type_transaction transaction transaction_type type_de_transaction type_offre offer_type offre \
         type_annonce listing_type type_vente type_operation operation nature_transaction nature_offre nature_mutation \
-        nature vente_location"),
-    (PRICE, "prix price prix_eur price_eur prix_euros prix_vente prix_de_vente asking_price sale_price list_price \
+        nature vente_location type_d_annonce type_d_offre type_d_operation vente_ou_location"),
+    (PRICE, "prix price prix_eur price_eur prix_euros price_euros prix_vente prix_de_vente asking_price sale_price list_price \
         prix_fai prix_hai prix_frais_inclus prix_honoraires_inclus prix_frais_agence_inclus prix_total prix_affiche \
         prix_ttc montant valeur_fonciere price_value price_amount current_price prix_net_vendeur prix_du_bien prix_bien \
         prix_annonce listing_price total_price price_total selling_price property_price house_price"),
@@ -135,7 +135,8 @@ const MEANINGS: &[(&str, &str)] = &[
         adresse_principale adresse_brute"),
     (HOUSE_NUMBER, "house_number street_number numero_voie numero_de_voie numero_rue numero_de_rue numero_de_la_rue \
         num_voie num_rue no_voie no_rue n_voie n_de_voie n_rue n_de_rue adresse_numero numero_adresse num_adresse numero \
-        num n no number numero_voirie num_voirie no_voirie n_voirie"),
+        num n no number numero_voirie num_voirie no_voirie n_voirie \
+        post_number street_no house_no numero_civique"),
     (REPETITION, "house_number_suffix repetition rep indice_repetition indice_de_repetition suffixe adresse_suffixe \
         suffixe_numero numero_suffixe bis_ter bis ter btq"),
     (STREET_TYPE, "street_type type_voie type_de_voie type_de_la_voie nature_voie nature_de_voie type_rue type_voirie \
@@ -173,10 +174,11 @@ const ENERGY_UNITS: [&str; 8] = [
     "kwh", "kwhep", "kg", "kgco2", "co2", "kgeqco2", "kgeq", "kgco2eq",
 ];
 /// Units that no field has: a number in one of them means another value.
-const OTHER_UNITS: [&str; 34] = [
-    "k€", "m€", "k", "ke", "me", "keur", "meur", "milliers", "millions", "thousands", "$", "usd",
-    "£", "gbp", "chf", "ha", "hectare", "hectares", "are", "ares", "ft", "ft2", "sqft", "feet",
-    "km", "km2", "cm", "%", "l93", "lambert", "lambert93", "l2e", "utm", "rad",
+const OTHER_UNITS: [&str; 42] = [
+    "k€", "m€", "k", "ke", "me", "keur", "meur", "milliers", "millions", "thousands", "cents",
+    "centimes", "$", "usd", "£", "gbp", "chf", "mad", "dh", "tnd", "fcfa", "ha", "hectare",
+    "hectares", "are", "ares", "ft", "ft2", "sqft", "feet", "pi", "pi2", "km", "km2", "cm", "%",
+    "l93", "lambert", "lambert93", "l2e", "utm", "rad",
 ];
 /// Words after a number that is a day in the name of a street: `8 mai 1945`.
 const MONTHS: [&str; 12] = [

@@ -363,6 +363,7 @@ fn read_department(
         }
         progress(read);
     }
+    builder.merge_copies();
     Ok(builder)
 }
 

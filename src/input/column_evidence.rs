@@ -24,6 +24,10 @@ const CODE_WORDS: [&str; 28] = [
     "department", "tel", "telephone", "codepostal", "codeinsee", "codecommune", "postalcode",
     "inseecode", "depcom", "codgeo",
 ];
+/// Those of the words that do not name a code next to a word for an area: `surface_parcelle`.
+const PARCEL_WORDS: [&str; 2] = ["parcelle", "parcel"];
+/// Words in names of areas.
+const AREA_WORDS: [&str; 6] = ["surface", "superficie", "contenance", "area", "sqft", "m2"];
 /// Those of the words that say nothing about the code: `code_version` may hold `1.0`.
 const VAGUE_CODE_WORDS: [&str; 3] = ["code", "codes", "section"];
 /// Minimum digits of a code that is not a version.
@@ -108,7 +112,9 @@ impl ColumnEvidence {
             TextColumns::All => true,
         };
         let mut code_words = words(name);
-        code_words.retain(|word| CODE_WORDS.contains(&word.as_str()));
+        let has = |words: &[&str], word: &String| words.contains(&word.as_str());
+        let is_area = code_words.iter().any(|word| has(&AREA_WORDS, word));
+        code_words.retain(|word| has(&CODE_WORDS, word) && !(is_area && has(&PARCEL_WORDS, word)));
         let is_vague = |word: &String| VAGUE_CODE_WORDS.contains(&word.as_str());
         Self {
             is_code: is_named || !code_words.is_empty(),

@@ -12,6 +12,7 @@ use toise_base::delimiter::{DELIMITERS, detect_delimiter};
 use crate::form::SharedForm;
 pub use crate::header_gap::HeaderGap;
 use crate::header_gap::{ClosedHeader, header_gap};
+use crate::quotes::quotation_mark;
 use crate::titles::{TITLE_LINES_MAX, has_split_header, looks_like_row, title_bytes};
 
 /// Start of the line by which spreadsheets name the delimiter.
@@ -24,6 +25,8 @@ const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two line
 /// Note on a text without a header.
 const ROW_AS_NAMES: &str = "warning: the first line is read as the names of columns, but looks like a row: write a line \
     of names above it";
+/// Note on cells between apostrophes.
+const APOSTROPHES: &str = "cells are quoted by apostrophes";
 /// Note on a first column that only the rows have.
 const ROW_NUMBERS: &str =
     "the first column has no name in the header: it holds the numbers that R gives to rows";
@@ -32,6 +35,8 @@ const ROW_NUMBERS: &str =
 #[derive(Clone, Debug)]
 pub struct Splitter {
     delimiter: u8,
+    /// The quotation mark; not used with vertical bars.
+    quote: u8,
     /// Bytes above the header.
     preamble: usize,
     /// Where the header lacks a delimiter that all rows have.
@@ -63,12 +68,19 @@ impl Splitter {
             let lines = memchr_iter(b'\n', &start[..preamble]).count();
             form.set_header_line(lines as u64 + 1);
         }
+        let quote = quotation_mark(&start[preamble..], delimiter);
+        let has_apostrophes = quote == b'\'';
+        if has_apostrophes {
+            form.add_note(APOSTROPHES);
+        }
         let gap = header_gap(&start[preamble..], delimiter).map(|gap| gap.after(preamble));
+        let gap = gap.filter(|_| !has_apostrophes);
         if matches!(gap, Some(HeaderGap::Start(_))) {
             form.add_note(ROW_NUMBERS);
         }
         Self {
             delimiter,
+            quote,
             preamble,
             gap,
             is_flexible: false,
@@ -126,6 +138,7 @@ impl Splitter {
         builder
             .delimiter(self.delimiter)
             .quoting(has_quotes)
+            .quote(self.quote)
             .flexible(self.is_flexible)
             .trim(self.trim);
         if let Some(bytes) = self.buffer_bytes {
@@ -134,6 +147,7 @@ impl Splitter {
         builder.from_reader(EvenText {
             inner: ClosedHeader::new(source, self.gap, self.delimiter),
             delimiter: has_quotes.then_some(self.delimiter),
+            quote: self.quote,
             preamble: self.preamble,
             place: Place::Start,
             is_after_return: false,
@@ -248,6 +262,7 @@ pub struct EvenText<R> {
     inner: ClosedHeader<R>,
     /// The delimiter of a text with quotation marks.
     delimiter: Option<u8>,
+    quote: u8,
     /// Bytes above the header that have not been read. Only their line ends are returned, so that lines keep their numbers.
     preamble: usize,
     place: Place,
@@ -267,9 +282,9 @@ impl<R> EvenText<R> {
             }
             let rest = &bytes[read..];
             let run = match (self.place, self.delimiter) {
-                (Place::Quoted(_), _) => memchr(b'"', rest),
+                (Place::Quoted(_), _) => memchr(self.quote, rest),
                 (Place::Closing(_), _) => Some(0),
-                (_, Some(_)) => memchr2(b'"', b'\r', rest),
+                (_, Some(_)) => memchr2(self.quote, b'\r', rest),
                 (_, None) => memchr(b'\r', rest),
             };
             let run = run.unwrap_or(rest.len());
@@ -290,9 +305,9 @@ impl<R> EvenText<R> {
     /// Takes a quotation mark, a carriage return, or the byte after a quotation mark. Returns what stands for it.
     fn take(&mut self, byte: u8) -> u8 {
         match (self.place, byte) {
-            (Place::Quoted(line), b'"') => self.place = Place::Closing(line),
-            (Place::Closing(line), b'"') => self.place = Place::Quoted(line),
-            (Place::Start, b'"') if self.delimiter.is_some() => {
+            (Place::Quoted(line), mark) if mark == self.quote => self.place = Place::Closing(line),
+            (Place::Closing(line), mark) if mark == self.quote => self.place = Place::Quoted(line),
+            (Place::Start, mark) if mark == self.quote && self.delimiter.is_some() => {
                 self.place = Place::Quoted(self.newlines + 1);
             }
             (_, b'\r') => {
@@ -392,6 +407,17 @@ mod tests {
         assert_eq!(form.found().notes, [ROW_NUMBERS]);
         for text in ["\"a b\";\"c d\"\n1;2\n", "\"a b\"\n1\n", "a b\n1 2\n"] {
             assert!(!has_names_between_blanks(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn cells_may_be_quoted_by_apostrophes() {
+        for bytes in [1, 3, 64] {
+            let text = b"'rue';'prix'\r\n'12 rue d''Alger; A';210000\r\n'x\ny';2\r\n";
+            let (found, form) = rows(text, None, bytes);
+            let cells: Vec<_> = found.unwrap().into_iter().map(|(_, cells)| cells).collect();
+            assert_eq!(cells, [["12 rue d'Alger; A", "210000"], ["x\ny", "2"]]);
+            assert_eq!(form.found().notes, [APOSTROPHES]);
         }
     }
 

@@ -16,6 +16,8 @@ const DOCUMENT_DEPTH_MAX: usize = 8;
 const ROW_LISTS: [&str; 9] = [
     "results", "features", "records", "data", "items", "rows", "hits", "listings", "annonces",
 ];
+/// Maximum fields besides an empty list of rows in the answer of a service; an object with more is a row.
+const ANSWER_FIELDS_MAX: usize = 8;
 /// Maximum lists of a document that a message names.
 const LISTS_NAMED_MAX: usize = 10;
 
@@ -126,6 +128,23 @@ pub fn is_array_of_objects(start: &[u8]) -> bool {
     matches!(first, Some(b'{' | b']'))
 }
 
+/// Why a JSON array of texts is not read as a table.
+const IS_LIST_OF_TEXTS: &str = "this is a JSON array of texts: write objects, such as {\"address\": \"…\"}, or one \
+    text a line below a header";
+
+/// Returns why a text that begins so is not read as a table of addresses: it is GeoJSON or a JSON array of texts.
+pub fn reason_against_table(start: &[u8]) -> Option<&'static str> {
+    let inner = start.trim_ascii_start().strip_prefix(b"[");
+    let is_list = inner.is_some_and(|inner| inner.trim_ascii_start().starts_with(b"\""));
+    if is_geojson(start) {
+        Some(IS_GEOJSON)
+    } else if is_list {
+        Some(IS_LIST_OF_TEXTS)
+    } else {
+        None
+    }
+}
+
 /// Writes the items of a JSON array one per line; `NaN` and `Infinity` become null.
 ///
 /// # Errors
@@ -150,7 +169,8 @@ pub fn lines_of_array(text: &[u8]) -> Result<String, String> {
 }
 
 /// Returns whether a text begins as a JSON object with rows does: its first line opens something, and is no whole
-/// object, or it has only one line, with a list as its first value or named `results`, `features`, `data` or the like.
+/// object, or it has only one line, with a list of rows as its first value or named `results`, `features`, `data` or the
+/// like.
 pub fn is_document(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let (line, rest) = start.split_at(memchr::memchr(b'\n', start).unwrap_or(start.len()));
@@ -163,12 +183,21 @@ pub fn is_document(start: &[u8]) -> bool {
     line.starts_with(b"{") && opens && read.is_err_and(|error| error.is_eof())
 }
 
-/// Returns whether a line of JSON has a list of objects, or an empty one, as its first value or with a name of
-/// [`ROW_LISTS`].
+/// Returns whether a line of JSON has a list of rows as its first value or with a name of [`ROW_LISTS`]. A list whose
+/// first object has fewer fields than there are besides the list is a field of a row, such as the features of a home.
 fn has_row_list(line: &[u8]) -> bool {
+    let others = fields_of(line, 1).saturating_sub(1);
     let is_list = |after_name: &[u8]| {
         let value = after_name.trim_ascii_start().strip_prefix(b":");
-        value.is_some_and(is_array_of_objects)
+        value
+            .filter(|value| is_array_of_objects(value))
+            .is_some_and(|value| {
+                let inner = &value.trim_ascii_start()[1..];
+                match fields_of(inner.trim_ascii_start(), usize::MAX) {
+                    0 => others <= ANSWER_FIELDS_MAX,
+                    fields => fields >= others,
+                }
+            })
     };
     let inner = line.strip_prefix(b"{").unwrap_or(line);
     let name = inner.trim_ascii_start().strip_prefix(b"\"");
@@ -179,6 +208,28 @@ fn has_row_list(line: &[u8]) -> bool {
         places.any(|at| is_list(&line[at + name.len()..]))
     };
     first.is_some_and(is_list) || ROW_LISTS.iter().any(|name| is_named(name))
+}
+
+/// Returns the number of fields of the JSON object at the beginning of a text, which may be cut off; 0 if none begins
+/// there. Counts those of inner objects down to `depth_max`, which is 1 for the object's own.
+fn fields_of(text: &[u8], depth_max: usize) -> usize {
+    let (mut depth, mut fields, mut is_text, mut is_escaped) = (0_usize, 0, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            _ if is_text => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b':' if depth <= depth_max => fields += 1,
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    fields
 }
 
 /// Finds the rows of a JSON object: the only list of objects in it, or in the objects inside it. Returns the text of the
@@ -279,6 +330,14 @@ mod tests {
         );
         assert!(is_array_of_objects(b" [\n  {"));
         assert!(!is_array_of_objects(b"[id],[name]"));
+        for (text, reason) in [
+            ("[\n \"1 rue Basse\"]", Some(IS_LIST_OF_TEXTS)),
+            ("{\"type\": \"FeatureCollection\"", Some(IS_GEOJSON)),
+            ("[id],[name]", None),
+            ("[{\"a\": 1}]", None),
+        ] {
+            assert_eq!(reason_against_table(text.as_bytes()), reason);
+        }
     }
 
     #[test]
@@ -299,6 +358,7 @@ mod tests {
             "{\"total\":2,\"results\":[{\"a\":1},{\"a\":2}]}",
             "{\"flats\": [{\"a\": 1}, {\"a\": 2}]}",
             "{\"type\": \"FeatureCollection\", \"features\": [ {\"a\": 1}, {\"a\": 2}]}\n",
+            "{\"a:b\": \"x\\\":\", \"n\": 2, \"items\": [{\"p\": {\"a\": 1}}, {\"p\": {\"a\": 2}}]}",
         ] {
             assert!(is_document(answer.as_bytes()), "{answer}");
             let lines = lines_of_document(answer.as_bytes()).unwrap().unwrap();
@@ -323,6 +383,9 @@ mod tests {
             "{\"a\": 1}",
             "{\"id\": 1, \"a\": [{\"b\": 1}]}",
             "{\"data\": \"x\", \"results\": 2}",
+            "{\"id\": 1, \"price\": 2, \"features\": [{\"name\": \"x\"}]}",
+            "{\"features\": [{\"name\": \"x\"}, {\"name\": \"y\"}], \"id\": 1, \"price\": 2}",
+            "{\"id\": 1, \"b\": 2, \"c\": 3, \"d\": 4, \"e\": 5, \"f\": 6, \"g\": 7, \"h\": 8, \"i\": 9, \"data\": []}",
             "{\"results\": [{\"a\": 1}]}\n{\"results\": [{\"a\": 2}]}\n",
             "{",
             "a;b\n",

@@ -26,6 +26,7 @@ mod ods_cells;
 mod open;
 mod poliris;
 pub mod quantity;
+mod quotes;
 pub mod reading;
 mod shared_reading;
 mod sheet_table;

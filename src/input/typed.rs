@@ -44,6 +44,10 @@ struct Rows {
     rows: csv::Reader<EvenText<RecordBound<Box<dyn Read>>>>,
     ends: RecordEnds,
     header: Vec<String>,
+    /// The header as it is written.
+    names: csv::StringRecord,
+    /// Rows that repeated it.
+    repeated: u64,
 }
 
 impl Rows {
@@ -54,7 +58,8 @@ impl Rows {
         let mut rows = splitter.reader(text);
         let names = rows
             .headers()
-            .map_err(|error| explain(error, &[], &csv::StringRecord::new()))?;
+            .map_err(|error| explain(error, &[], &csv::StringRecord::new()))?
+            .clone();
         check_columns(names.len())?;
         let mut header: Vec<String> = Vec::with_capacity(names.len());
         for (place, name) in names.iter().enumerate() {
@@ -68,13 +73,27 @@ impl Rows {
             }
             header.push(name);
         }
-        Ok(Self { rows, ends, header })
+        Ok(Self {
+            rows,
+            ends,
+            header,
+            names,
+            repeated: 0,
+        })
     }
 
+    /// Reads the next row. Skips those that repeat the header, as in several files that were joined, because their names
+    /// would make every column text.
     fn next(&mut self, record: &mut csv::StringRecord) -> Result<bool, String> {
-        let read = self.rows.read_record(record);
-        self.ends.mark();
-        read.map_err(|error| explain(error, &self.header, record))
+        loop {
+            let read = self.rows.read_record(record);
+            self.ends.mark();
+            let read = read.map_err(|error| explain(error, &self.header, record))?;
+            if !read || *record != self.names {
+                return Ok(read);
+            }
+            self.repeated += 1;
+        }
     }
 }
 
@@ -138,9 +157,19 @@ pub fn convert(
     for column in &mut evidence {
         column.of_file = decimals.lone_separator();
     }
-    let header = rows.header;
+    let Rows {
+        header, repeated, ..
+    } = rows;
     let copy = write(Rows::open(open()?, form)?, &header, &evidence)?;
-    Ok((copy, note(&header, &evidence)))
+    let notes = [repeated_note(repeated), note(&header, &evidence)];
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    Ok((copy, note))
+}
+
+/// Returns a note on the rows that repeat the header.
+fn repeated_note(rows: u64) -> Option<String> {
+    (rows > 0).then(|| format!("rows that repeat the header, left out: {rows}"))
 }
 
 /// Names the columns that are codes, and those with decimal commas.

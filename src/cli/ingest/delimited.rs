@@ -70,7 +70,22 @@ pub struct CsvRows<R: Read> {
     /// The last byte that was read.
     last: Arc<AtomicU8>,
     header: Vec<String>,
+    /// The same for reports.
+    names: Vec<String>,
     form: SharedForm,
+}
+
+/// Returns the names of columns, in which repeated ones are numbered: the second `prix` is `prix_2`. It is not read.
+fn numbered(header: &[String]) -> Vec<String> {
+    let numbered = header.iter().enumerate().map(|(place, name)| {
+        let before = header[..place].iter().filter(|other| *other == name);
+        match before.count() {
+            0 => name.clone(),
+            _ if name.is_empty() => String::new(),
+            count => format!("{name}_{}", count + 1),
+        }
+    });
+    numbered.collect()
 }
 
 impl<R: BufRead> CsvRows<R> {
@@ -89,8 +104,10 @@ impl<R: BufRead> CsvRows<R> {
         let mut reader = splitter.reader(input);
         let header = reader.headers().map_err(|error| error.to_string())?;
         check_columns(header.len())?;
+        let header: Vec<String> = header.iter().map(str::to_owned).collect();
         Ok(Self {
-            header: header.iter().map(str::to_owned).collect(),
+            names: numbered(&header),
+            header,
             rows: reader.into_records().peekable(),
             ends,
             last,
@@ -98,9 +115,9 @@ impl<R: BufRead> CsvRows<R> {
         })
     }
 
-    /// Returns the names of the columns.
+    /// Returns the names of the columns, in which repeated ones are numbered.
     pub fn header(&self) -> &[String] {
-        &self.header
+        &self.names
     }
 }
 
@@ -203,6 +220,15 @@ mod tests {
         let read = rows(format!("\n{advert}\n{advert}\n").as_bytes());
         let numbers: Vec<u64> = read.iter().map(|line| line.number).collect();
         assert_eq!(numbers, [2, 3]);
+    }
+
+    #[test]
+    fn the_first_of_two_columns_of_one_name_is_read_and_the_second_numbered() {
+        let input = toise_input::open(&b"a,b,a,,\n1,2,3,4,5\n"[..], TextConversion::Utf8).unwrap();
+        let mut rows = CsvRows::new(input.reader, &CsvDialect::default(), &input.form).unwrap();
+        assert_eq!(rows.header(), ["a", "b", "a_2", "", ""]);
+        let row = rows.next().unwrap().unwrap().row;
+        assert_eq!(row, Ok(json!({"a": "1", "b": "2", "": "4"})));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use toise_listings::adverts::left_out::with_left_out_value;
 use toise_listings::adverts::locating::PlaceSources;
 use toise_listings::adverts::prepare::preview;
 
+/// Maximum cells of a first line that a message shows.
+const CELLS_SHOWN: usize = 12;
+
 /// Runs `ingest --suggest`.
 pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> CommandResult {
     let sources = sources(&arguments.files)?;
@@ -32,10 +35,13 @@ pub fn run(common: &Common, arguments: &IngestArgs, portals: &Portals) -> Comman
     let name = name_of(source);
     let file = sampled(source, arguments).map_err(|fault| format!("{name}: {fault}"))?;
     if file.has_no_header() {
+        let cells = file.header.iter().map(String::as_str);
+        let cells = cells.filter(|cell| !cell.is_empty()).take(CELLS_SHOWN);
+        let cells: Vec<&str> = cells.collect();
         return Err(format!(
             "{name}: the first line looks like an advert, not like the names of columns: {}; add a first line of names, \
              such as id,type,rooms,city,surface,price",
-            file.header.join(", ")
+            cells.join(", ")
         )
         .into());
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use toise_geo::communes::{fits_restored_code, is_same_town};
+use toise_geo::communes::{divided_city, fits_restored_code, is_same_town, named_once};
 use toise_listings::adverts::left_out::LeftOut;
 use toise_page::french::places;
 
@@ -17,6 +17,22 @@ pub(super) fn drop_town_as_district(advert: &mut Value) {
     let text = |key: &str| location.get(key).and_then(Value::as_str);
     let names = text("district").zip(text("city"));
     if names.is_some_and(|(district, city)| is_same_town(district, city)) {
+        location.remove("district");
+    }
+}
+
+/// Reads a quarter that is an arrondissement of the town as part of its name: `Lyon` and `1er arrondissement`.
+pub(super) fn join_arrondissement(advert: &mut Value) {
+    let Some(location) = advert.get_mut("location").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let text = |key: &str| location.get(key).and_then(Value::as_str);
+    let Some((district, city)) = text("district").zip(text("city")) else {
+        return;
+    };
+    let place = divided_city(city).and_then(|_| named_once(&format!("{city} {district}")));
+    if let Some(place) = place {
+        location.insert("city".to_owned(), json!(place.name));
         location.remove("district");
     }
 }

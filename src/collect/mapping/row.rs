@@ -25,6 +25,22 @@ const CURRENCIES: [&str; 8] = [
     "devise", "currency", "monnaie", "codedevise", "currencycode", "prixdevise", "deviseprix",
     "pricecurrency",
 ];
+/// Folded words in names of columns with the unit or the period of an amount: `LocationUnite`, `price_period`.
+const UNIT_NAMES: [&str; 7] = [
+    "unite", "unit", "periode", "period", "periodicite", "frequence", "frequency",
+];
+/// Folded words before or after these in the name of a column. A key next to the amount has only the word itself.
+const AMOUNT_NAMES: [&str; 7] = [
+    "prix", "price", "loyer", "rent", "location", "montant", "amount",
+];
+/// Folded words for a unit that makes an amount neither a price nor the rent of a month.
+const OTHER_PERIODS: [&str; 20] = [
+    "an", "ans", "annee", "annuel", "annuelle", "year", "yearly", "annual", "semaine",
+    "hebdomadaire", "week", "weekly", "jour", "day", "daily", "nuit", "night", "nightly",
+    "trimestre", "m2",
+];
+/// Maximum bytes of such a unit.
+const UNIT_BYTES_MAX: usize = 24;
 /// Stands for all items of a list, and for the rest of a column's name.
 const EVERY: &str = "*";
 
@@ -148,12 +164,12 @@ impl RowPath {
     }
 }
 
-/// Returns the currency of an amount if the row names one other than the euro: `<prix devise="CHF">`,
-/// `{"value": 490000, "currency": "CHF"}`, or a column `devise`. `path` found the amount in `column`, as the value at
-/// index `place`.
+/// Returns the unit of an amount if the row names one other than the euro or the euro a month: `<prix devise="CHF">`,
+/// `{"value": 490000, "currency": "CHF"}`, or a column `devise` or `loyer_unite` (`€/an`). `path` found the amount in
+/// `column`, as the value at index `place`.
 ///
-/// A column does not count if the amount or its name has euros: in `prix_eur`, it is about another price.
-pub(super) fn other_currency<'r>(
+/// A column of currencies does not count if the amount or its name has euros: in `prix_eur`, it is about another price.
+pub(super) fn other_unit<'r>(
     path: &RowPath,
     column: &str,
     place: usize,
@@ -164,7 +180,7 @@ pub(super) fn other_currency<'r>(
     let below = if is_column { None } else { path.steps.get(1..) };
     let mut found = Vec::new();
     if let Some(cell) = row.get(column) {
-        add_currencies(cell, below.unwrap_or_default(), None, &mut found);
+        add_units(cell, below.unwrap_or_default(), None, &mut found);
     }
     let name = if is_column {
         column
@@ -179,24 +195,29 @@ pub(super) fn other_currency<'r>(
     };
     // The values of several columns, `css-*`, are one in each.
     let own = found.get(place).or(found.last()).copied().flatten();
-    of_row.or(own)
+    of_row
+        .or_else(|| named_unit(row, is_unit_of_amount))
+        .or(own)
 }
 
-/// Adds the other currency of each value that the steps lead to, in order, or `None`. It is named in the value or its
-/// parent; `of_parent` is the currency named in the parent of `value`.
-fn add_currencies<'r>(
+/// Adds the other unit of each value that the steps lead to, in order, or `None`. It is named in the value or its parent;
+/// `of_parent` is the unit named in the parent of `value`.
+fn add_units<'r>(
     value: &'r Value,
     steps: &[RowStep],
     of_parent: Option<&'r str>,
     found: &mut Vec<Option<&'r str>>,
 ) {
-    let own = value.as_object().and_then(named_currency);
+    let is_unit = |name: &str| UNIT_NAMES.contains(&name);
+    let own = value
+        .as_object()
+        .and_then(|fields| named_currency(fields).or_else(|| named_unit(fields, is_unit)));
     let Some((step, rest)) = steps.split_first() else {
         found.push(own.or(of_parent));
         return;
     };
     for one in inner(value, step) {
-        add_currencies(one, rest, own, found);
+        add_units(one, rest, own, found);
     }
 }
 
@@ -216,6 +237,28 @@ fn named_currency(fields: &Row) -> Option<&str> {
         let is_other = is_named && is_other_currency(currency) && !is_missing(currency);
         is_other.then_some(currency)
     })
+}
+
+/// Returns the unit in a field of an object whose folded name `is_unit` accepts, if it is of another period than a month, or
+/// of a square metre: `€/an`, `weekly`.
+fn named_unit(fields: &Row, is_unit: impl Fn(&str) -> bool) -> Option<&str> {
+    fields.iter().find_map(|(name, value)| {
+        let unit = value.as_str()?.trim();
+        // Most cells are numbers or longer texts and end here.
+        let is_short = unit.len() <= UNIT_BYTES_MAX
+            && !unit.contains(|character: char| character.is_ascii_digit());
+        let mut words = unit.split(|character: char| !character.is_alphanumeric());
+        let is_other = is_short && words.any(|word| OTHER_PERIODS.contains(&folded(word).as_str()));
+        (is_other && is_unit(&folded(name))).then_some(unit)
+    })
+}
+
+/// Returns whether a folded name of a column is that of the unit of an amount: `loyerunite`, `periodiciteloyer`.
+fn is_unit_of_amount(name: &str) -> bool {
+    let is_of = |rest: Option<&str>| rest.is_some_and(|rest| AMOUNT_NAMES.contains(&rest));
+    UNIT_NAMES
+        .iter()
+        .any(|unit| is_of(name.strip_suffix(unit)) || is_of(name.strip_prefix(unit)))
 }
 
 /// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`, or the texts of a list of
@@ -399,7 +442,7 @@ mod tests {
         let row = row.as_object().unwrap();
         let found = path.find(row).into_iter().enumerate();
         let currencies =
-            found.map(|(place, (column, value))| other_currency(&path, column, place, &value, row));
+            found.map(|(place, (column, value))| other_unit(&path, column, place, &value, row));
         assert_eq!(currencies.collect::<Vec<_>>(), [Some("CHF"), None]);
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::names::NamedRow;
-use super::row::{RowPath, other_currency};
+use super::row::{RowPath, other_unit};
 
 use crate::portals::texts::plain_number;
 use crate::portals::value::{OneOrMany, RuleSpec, ValueRule, names_offer};
@@ -21,6 +21,8 @@ const EMPTY: [&str; 3] = ["", "undefined", "[]"];
 const CODES: [&str; 2] = ["location.postalCode", "location.inseeCode"];
 /// Meanings of columns that may hold classes and nothing else; `Nature` may also be the offer.
 const CLASS_COLUMNS: [&str; 2] = ["type", OFFER];
+/// Decimals of a whole number that a program held as a number with decimals.
+const DECIMALS: &str = ".0";
 /// Placeholder for the digest of the whole row in a template.
 const DIGEST: &str = "digest";
 /// Length of such a digest, in hexadecimal digits.
@@ -115,11 +117,11 @@ pub(super) struct RowRule {
     source: RowSource,
     /// If set, the rule applies only if this holds.
     when: Option<Condition>,
-    /// The rule does not apply to rows in which one of these has a value other than 0 or no.
-    unless: Vec<RowPath>,
+    /// The rule does not apply if one of these holds.
+    unless: Vec<Condition>,
 }
 
-/// Condition for a rule to apply.
+/// Condition for a rule to apply, or not to apply.
 #[derive(Clone, Debug)]
 enum Condition {
     /// One of these columns has a value other than 0 or no.
@@ -273,7 +275,14 @@ impl RowRule {
         let value = ValueRule::new(written)?;
         let source = source(written, &value)?;
         let when = written.when.as_ref().map(Condition::new).transpose();
-        let unless = written.unless.as_ref().map_or(Ok(Vec::new()), paths);
+        let unless = written
+            .unless
+            .clone()
+            .map_or_else(Vec::new, OneOrMany::into_vec);
+        let unless = unless
+            .into_iter()
+            .map(|text| Condition::new(&OneOrMany::One(text)));
+        let unless: Result<Vec<_>, String> = unless.collect();
         Ok(Self {
             value,
             source,
@@ -320,10 +329,11 @@ impl RowRule {
     /// Returns the columns and paths that it reads.
     pub fn paths(&self) -> Vec<&RowPath> {
         let mut paths = self.source.paths();
-        if let Some(Condition::Filled(when)) = &self.when {
-            paths.extend(when);
+        for condition in self.when.iter().chain(&self.unless) {
+            if let Condition::Filled(columns) = condition {
+                paths.extend(columns);
+            }
         }
-        paths.extend(&self.unless);
         paths
     }
 
@@ -395,10 +405,8 @@ impl RowRule {
     /// Finds the value in a row. `advert` is what earlier rules gave, and `empty` holds further markers for missing
     /// values.
     pub fn find<'r>(&'r self, row: &NamedRow<'r>, advert: &Value, empty: &[String]) -> RowFinding {
-        let when = self.when.as_ref();
-        if when.is_some_and(|when| !when.holds(row, advert, empty))
-            || is_any_filled(&self.unless, row, empty)
-        {
+        let holds = |condition: &'r Condition| condition.holds(row, advert, empty);
+        if self.when.as_ref().is_some_and(|when| !holds(when)) || self.unless.iter().any(holds) {
             return RowFinding::Nothing;
         }
         let is_empty = |value: &Value| is_empty(value, empty);
@@ -429,11 +437,10 @@ impl RowRule {
                             continue;
                         }
                         if self.value.is_money()
-                            && let Some(currency) =
-                                other_currency(path, column, place, &value, row.row())
+                            && let Some(unit) = other_unit(path, column, place, &value, row.row())
                         {
                             if unfit == RowFinding::Nothing {
-                                unfit = in_currency(column, &value, currency);
+                                unfit = in_other_unit(column, &value, unit);
                             }
                             continue;
                         }
@@ -612,6 +619,13 @@ fn filled<'r>(
             _ => None,
         }
     };
+    // Programs that held house numbers as numbers write `12.0`.
+    let written = |place: usize, mut cell: String| {
+        if place < house_numbers && cell.ends_with(DECIMALS) {
+            cell.truncate(cell.len() - DECIMALS.len());
+        }
+        cell
+    };
     let mut text = String::new();
     let mut number_end = 0;
     let mut has_optional = false;
@@ -622,10 +636,12 @@ fn filled<'r>(
                 let row = serde_json::to_vec(row.row()).unwrap_or_default();
                 text.push_str(&blake3::hash(&row).to_hex()[..DIGEST_DIGITS]);
             }
-            TemplatePart::Column(path) => text.push_str(&cell(path).ok_or(&path.name)?),
+            TemplatePart::Column(path) => {
+                text.push_str(&written(place, cell(path).ok_or(&path.name)?));
+            }
             TemplatePart::Optional(path) => {
                 has_optional = true;
-                text.push_str(&cell(path).unwrap_or_default());
+                text.push_str(&written(place, cell(path).unwrap_or_default()));
             }
         }
         if place < house_numbers {
@@ -641,15 +657,15 @@ fn filled<'r>(
     Ok(text)
 }
 
-/// Returns the finding for an amount in a currency other than the euro.
-fn in_currency(column: &str, amount: &Value, currency: &str) -> RowFinding {
+/// Returns the finding for an amount in another unit than that of the field.
+fn in_other_unit(column: &str, amount: &Value, unit: &str) -> RowFinding {
     let amount = match amount {
         Value::String(text) => text.trim().to_owned(),
         other => other.to_string(),
     };
     RowFinding::Unfit {
         column: column.to_owned(),
-        value: json!(format!("{amount} {currency}")),
+        value: json!(format!("{amount} {unit}")),
     }
 }
 

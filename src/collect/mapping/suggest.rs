@@ -76,7 +76,8 @@ impl SampledFile {
             name.starts_with("http") || digits * 2 > name.chars().count()
         };
         let values = self.header.iter().filter(is_value).count();
-        values * 3 >= self.header.len() && values > 0
+        let named = self.header.iter().filter(|name| !name.is_empty()).count();
+        values * 3 >= named && values > 0
     }
 
     /// Suggests a mapping.
@@ -227,13 +228,27 @@ pub fn converts_unit(column: &str, field: &str) -> bool {
 }
 
 /// Finds the records in a document that is not a list: the path of its largest list of objects, and the first
-/// [`ROWS_MAX`] records.
+/// [`ROWS_MAX`] records. `None` if the document has more fields than the first object of the list: it is a record itself,
+/// and the list one of its fields, such as its pictures.
 pub fn records_in(document: &Value) -> Option<(String, Vec<Row>)> {
     let mut best: Option<(String, &Vec<Value>)> = None;
     look("", document, 0, &mut best);
     let (path, items) = best?;
+    let others = document.as_object()?.len().saturating_sub(1);
+    if fields_of(items.iter().find(|item| item.is_object())?) < others {
+        return None;
+    }
     let rows = items.iter().take(ROWS_MAX).filter_map(Value::as_object);
     Some((path, rows.cloned().collect()))
+}
+
+/// Returns the number of fields of a value and of the objects in it.
+fn fields_of(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.len() + fields.values().map(fields_of).sum::<usize>(),
+        Value::Array(items) => items.iter().map(fields_of).sum(),
+        _ => 0,
+    }
 }
 
 fn look<'d>(

@@ -296,10 +296,19 @@ fn the_transactions_of_agencies_are_read() {
         ("location meublée", "OFFER_RENT"),
         ("Cession de fonds", "OFFER_BUSINESS_TAKE_OVER"),
         ("Vente de prestige", "OFFER_BUY"),
+        ("Produit d'investissement", "OFFER_BUY"),
+        ("L", "OFFER_RENT"),
     ] {
         let row = json!({"identifiant_agence": "A", "reference": "1", "type_annonce": text});
         let found = mapping.convert(row, &Portals::default()).unwrap();
         assert_eq!(found.advert["offer"]["type"], offer, "{text}");
+    }
+    for (text, left_out) in [("Xyz", Some("\"Xyz\"")), ("", None)] {
+        let row = json!({"identifiant_agence": "A", "reference": "1", "type_annonce": text});
+        let found = mapping.convert(row, &Portals::default()).unwrap();
+        assert_eq!(found.advert.get("offer"), None, "{text}");
+        let shown = found.left_out.first().map(|one| one.value.as_str());
+        assert_eq!(shown, left_out);
     }
 }
 
@@ -414,6 +423,7 @@ fn rents_and_transactions_are_not_read_as_sales() {
         (rent, 850.0, "prix=850|transaction=Locations"),
         (rent, 850.0, "prix=850|Type d'offre=x|type_annonce=à louer"),
         (rent, 850.0, "prix=850|type_offre=Rent"),
+        (rent, 850.0, "prix=850|Type d'annonce=Location"),
         (rent, 850.0, "price=850|offer_type=rental"),
         (rent, 850.0, "prix=850|Nature=LOCATION"),
         (rent, 850.0, "prix=850|Transaction Type=for rent"),
@@ -458,7 +468,18 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
         ),
         ("french-csv", json!({"prix": "490 000 F"}), "\"490 000 F\""),
         ("french-csv", json!({"prix": "490 kF"}), "\"490 kF\""),
+        ("french-csv", json!({"prix": "11 000 DH"}), "\"11 000 DH\""),
         ("apimo", apimo("CHF"), "\"490000 CHF\""),
+        (
+            "french-csv",
+            json!({"loyer": "18500", "LoyerUnite": "€/an"}),
+            "\"18500 €/an\"",
+        ),
+        (
+            "french-csv",
+            json!({"transaction": "location", "prix": {"period": "weekly", "text": "450"}}),
+            "\"450 weekly\"",
+        ),
     ] {
         let found = read(name, cells);
         assert_eq!(
@@ -476,6 +497,10 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
         ("french-csv", json!({"prix_eur": "490000", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 €", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 € F.A.I."})),
+        (
+            "french-csv",
+            json!({"prix": "490000", "prix_unite": "€", "loyer_periode": "mois", "location": "un an"}),
+        ),
         ("apimo", apimo("EUR")),
         ("apimo", apimo("eur")),
     ] {
@@ -517,12 +542,13 @@ fn an_area_of_apimo_is_read_only_in_square_metres() {
 #[test]
 fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
     let mappings = shipped();
-    let price = |category: u32, price: Value| {
+    let read = |category: u32, price: Value| {
         let row = json!({"id": 1, "agency": 7, "category": category, "price": price});
         let mapping = mappings.get("apimo").unwrap();
-        let found = mapping.read(row.as_object().unwrap(), &Portals::default());
-        found.advert["currentPrice"]["value"].clone()
+        mapping.read(row.as_object().unwrap(), &Portals::default())
     };
+    let price =
+        |category: u32, price: Value| read(category, price).advert["currentPrice"]["value"].clone();
     for (period, value, monthly) in [
         (json!(null), 950, json!(950.0)),
         (json!(4), 950, json!(950.0)),
@@ -533,7 +559,9 @@ fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
         (json!(7), 6_000, json!(1_000.0)),
         (json!(8), 12_000, json!(1_000.0)),
         (json!("8"), 12_000, json!(1_000.0)),
+        (json!(0), 950, json!(950.0)),
         (json!(6), 950, Value::Null),
+        (json!(9), 950, Value::Null),
         (json!(8), 0, Value::Null),
     ] {
         let found = price(
@@ -550,6 +578,14 @@ fn a_rent_of_apimo_is_that_of_a_month_whatever_its_period() {
     );
     assert_eq!(price(1, json!({"value": 245_000, "period": 8})), 245_000.0);
     assert_eq!(price(3, json!({"value": 700, "period": 2})), 700.0);
+    let left_out = |period: u32, value: u32| {
+        let found = read(2, json!({"value": value, "period": period}));
+        let shown = found.left_out.iter().map(|one| one.value.clone());
+        shown.collect::<Vec<_>>()
+    };
+    assert_eq!(left_out(6, 950), ["\"period 6: 950\""]);
+    assert_eq!(left_out(9, 950), ["\"period 9: 950\""]);
+    assert!(left_out(9, 0).is_empty() && left_out(4, 950).is_empty());
 }
 
 #[test]
@@ -589,6 +625,31 @@ fn a_quarter_before_its_town_is_no_street() {
     let named = Mapping::from_columns([("url", "url"), ("location.address", "lieu")]).unwrap();
     let row = json!({"url": "https://p.example/1", "lieu": "Chartrons, Bordeaux (33300)"});
     assert_eq!(read_with(&named, row).advert["location"], place);
+}
+
+#[test]
+fn an_arrondissement_in_the_column_of_quarters_belongs_to_the_town() {
+    let columns = [
+        ("url", "url"),
+        ("location.city", "ville"),
+        ("location.district", "quartier"),
+    ];
+    let mapping = Mapping::from_columns(columns).unwrap();
+    for (city, district, expected) in [
+        (
+            "Lyon",
+            "1er arrondissement",
+            json!({"city": "Lyon 1er Arrondissement"}),
+        ),
+        (
+            "Paris",
+            "Bastille",
+            json!({"city": "Paris", "district": "Bastille"}),
+        ),
+    ] {
+        let row = json!({"url": "https://p.example/1", "ville": city, "quartier": district});
+        assert_eq!(read_with(&mapping, row).advert["location"], expected);
+    }
 }
 
 #[test]
@@ -669,6 +730,7 @@ fn a_cell_of_classes_that_names_none_is_noted_unless_another_column_does() {
 fn number_and_street_in_columns_of_their_own_make_an_address() {
     for (cells, expected) in [
         ("N°=12|Rue=avenue Foch", json!("12 avenue Foch")),
+        ("N°=12.0|Rue=avenue Foch", json!("12 avenue Foch")),
         (
             "numero=12|rep=bis|type_voie=avenue|voie=Foch",
             json!("12 bis avenue Foch"),

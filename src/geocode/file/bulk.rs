@@ -19,7 +19,7 @@ use super::{ndjson, parquet};
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
 use toise_input::json::{
-    IS_GEOJSON, is_array_of_objects, is_document, is_geojson, lines_of_array, lines_of_document,
+    is_array_of_objects, is_document, lines_of_array, lines_of_document, reason_against_table,
 };
 use toise_input::{Input, ReadFile, TextConversion};
 use toise_lake::foreign::ForeignError;
@@ -200,8 +200,9 @@ impl FileJob<'_> {
             .map_err(|error| self.reading(error))?;
         let unmarked = start.strip_prefix(super::text::BYTE_ORDER_MARK);
         let unmarked = unmarked.unwrap_or(start);
-        if !input.is_parquet && is_geojson(unmarked) {
-            return Err(self.request_error(Fault::new("data", IS_GEOJSON)));
+        let reason = reason_against_table(unmarked).filter(|_| !input.is_parquet);
+        if let Some(reason) = reason {
+            return Err(self.request_error(Fault::new("data", reason)));
         }
         let is_object = is_document(unmarked);
         let is_json = !input.is_parquet && (is_object || is_array_of_objects(unmarked));

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Seek};
 use super::csv::Error;
 use super::request::FileRequest;
 use toise_contract::Fault;
-use toise_input::json::{IS_GEOJSON, is_geojson};
+use toise_input::json::reason_against_table;
 use toise_input::{Bounds, FileForm, Input, TextConversion};
 
 /// Maximum bytes of a workbook held in memory: the shared strings of an XLSX file, or the whole of any other.
@@ -33,8 +33,9 @@ pub fn unpacked(file: &mut File, bytes_max: u64) -> Result<Option<Input<'static>
         toise_input::Error::Io(error) => explained(error),
         toise_input::Error::Refused(reason) => Fault::new(FILE, reason).into(),
     })?;
-    if is_geojson(input.reader.fill_buf().map_err(explained)?) {
-        return Err(Fault::new(FILE, IS_GEOJSON).into());
+    let start = input.reader.fill_buf().map_err(explained)?;
+    if let Some(reason) = reason_against_table(start) {
+        return Err(Fault::new(FILE, reason).into());
     }
     if input.form.found() != FileForm::default() {
         return Ok(Some(input));

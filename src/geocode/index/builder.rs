@@ -1,9 +1,9 @@
 //! Builds the segment of a department from its addresses.
 //!
 //! Addresses are grouped into streets by the street part of their identifier (`48002_0210` of `48002_0210_00012_bis`).
-//! Streets are ordered by area (commune and former commune) and name. The house numbers of a street are split into
-//! blocks of at most [`BLOCK_NUMBERS`] neighbours along the street. All house numbers of a block have the same postal
-//! code.
+//! Streets that two bases identify in two ways are merged (`copies`). Streets are ordered by area (commune and former
+//! commune) and name. The house numbers of a street are split into blocks of at most [`BLOCK_NUMBERS`] neighbours along
+//! the street. All house numbers of a block have the same postal code.
 //!
 //! A block is a sequence of varints. The first is twice the count, plus one if the postal code is not the street's; in
 //! that case the postal code follows. Then, for each house number:
@@ -13,6 +13,8 @@
 //! - the differences of latitude and longitude in millionths of a degree (zigzag; for the first, from the street);
 //! - for the code [`lexicon::OTHER_SUFFIX`], the length and text of the suffix;
 //! - for an unusual identifier, its length and text.
+
+mod copies;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -83,6 +85,13 @@ struct HouseNumber {
     lon: i32,
     /// Identifier, if it is not the usual one.
     id: Option<String>,
+}
+
+impl HouseNumber {
+    /// Returns number and suffix, by which house numbers are sorted.
+    fn rank(&self) -> (u32, u8, String) {
+        (self.number, self.suffix, self.other_suffix.clone())
+    }
 }
 
 /// Builder of a department's segment.
@@ -354,11 +363,10 @@ fn write_streets(streets: &mut [Street], text: &mut Text, sections: &mut Section
         kinds.push(u32::from(street.is_place));
         positions.extend([position.0, position.1]);
         counts.push(street.numbers.len() as u32);
-        let rank = |one: &HouseNumber| (one.number, one.suffix, one.other_suffix.clone());
-        street.numbers.sort_by_cached_key(rank);
+        street.numbers.sort_by_cached_key(HouseNumber::rank);
         street
             .numbers
-            .dedup_by(|one, other| rank(one) == rank(other) && one.id == other.id);
+            .dedup_by(|one, other| one.rank() == other.rank() && one.id == other.id);
         let is_one_code =
             |one: &HouseNumber, other: &HouseNumber| one.postal_code == other.postal_code;
         for of_code in street.numbers.chunk_by(is_one_code) {

@@ -35,6 +35,8 @@ source_fields! {
         // Local bases of version 1.5 may have no other identifiers.
         AddressId = &["id_ban_adresse"];
         PlaceId = &["id_ban_toponyme"];
+        // Up to version 1.4, these identifiers with marks: `@c:… @v:… @a:…`.
+        Marked = &["uid_adresse"];
     }
 }
 
@@ -53,11 +55,10 @@ const MISSPELT_EDITS_MAX: usize = 2;
 const CUT_CHARS: usize = 10;
 
 /// Published columns that the table does not hold; they are not reported as unknown.
-const UNUSED: [&str; 7] = [
+const UNUSED: [&str; 6] = [
     "id_fantoir",
     "nom_afnor",
     "source_nom_voie",
-    "uid_adresse",
     "date_der_maj",
     "id_ban_commune",
     "commune_deleguee",

@@ -6,8 +6,7 @@
 //! because without the number it would become a street. In local bases, the number 99999 marks a named place. Local
 //! bases have no postal codes; an address without one gets the postal code of its commune if there is only one. Local
 //! bases may have several rows for one address, one per position; the position of the entrance is used. Their keys
-//! (`cle_interop`) begin with the code of the commune, which version 1.1 writes nowhere else. Version 1.5 may have only
-//! the identifiers of the national base (`id_ban_adresse`, and `id_ban_toponyme` for a named place).
+//! (`cle_interop`) begin with the code of the commune, which version 1.1 writes nowhere else.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,11 +16,13 @@ use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch};
 use arrow::error::ArrowError;
 
 use super::columns::{BanColumns, BanField};
+use super::house_number::house_number;
+use super::identity::identifier;
 use crate::conversion::{
     FAR_FROM_COMMUNE, distance_shown, filled, is_wanted, numbers, text_lists, texts,
 };
 use crate::report::{ConversionFindings, Converted};
-use crate::source::cell::{code, decimal, whole, without_accents};
+use crate::source::cell::{code, decimal, without_accents};
 use crate::source::{Block, SourceLocation};
 use toise_geo::departments;
 use toise_geo::places::Places;
@@ -30,10 +31,6 @@ use toise_geo::projection::{in_france, to_degrees};
 use toise_geocode::table::{self, ADDRESS, PLACE};
 use toise_input::{is_encoded_twice, words};
 
-/// House number that local bases use for a place without house numbers.
-const NO_NUMBER: i32 = 99_999;
-/// Characters between the two numbers of a range.
-const RANGE_MARKS: [char; 4] = ['-', '/', 'à', '–'];
 /// Separators of parcels.
 const PARCEL_SEPARATORS: [char; 2] = ['|', ','];
 
@@ -52,7 +49,7 @@ const POSITION_TYPES: [&str; 8] = [
 /// An address or a named place, as it is stored. Its other values are copied from its row.
 struct AddressRow<'b> {
     row: usize,
-    id: &'b str,
+    id: Cow<'b, str>,
     /// House number; `None` for a named place.
     number: Option<i32>,
     suffix: String,
@@ -214,17 +211,6 @@ fn further_positions(block: &Block, columns: &BanColumns) -> BTreeSet<usize> {
     further
 }
 
-/// Returns the identifier of an address or of a named place; empty if it has none.
-fn identifier<'c>(cell: &impl Fn(BanField) -> &'c str) -> &'c str {
-    let ids = [BanField::Id, BanField::Key, BanField::AddressId].map(cell);
-    let place = || match house_number(cell(BanField::Number)) {
-        Some(HouseCell { number: None, .. }) => cell(BanField::PlaceId),
-        _ => "",
-    };
-    let id = ids.into_iter().find(|id| !id.is_empty());
-    id.unwrap_or_else(place)
-}
-
 /// Returns the code of the commune in a key such as `2a004_0100_00012`; empty if the key has another form.
 fn commune_of_key(key: &str) -> String {
     let code = key.split_once('_').map_or("", |(code, _)| code);
@@ -232,43 +218,6 @@ fn commune_of_key(key: &str) -> String {
         5 => code.to_ascii_uppercase(),
         _ => String::new(),
     }
-}
-
-/// The cell of a house number.
-#[derive(Debug, Default, PartialEq)]
-struct HouseCell<'c> {
-    /// The number; `None` for a named place.
-    number: Option<i32>,
-    /// The suffix written after the number; empty if there is none.
-    suffix: &'c str,
-    /// Whether the cell holds several numbers; this is the first.
-    is_range: bool,
-}
-
-/// Reads the cell of a house number, as `12`, `12bis` or `12-14`; `None` if it cannot be read.
-fn house_number(cell: &str) -> Option<HouseCell<'_>> {
-    let cell = whole(cell);
-    let digits = cell.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = cell.split_at(digits);
-    let rest = rest.trim();
-    if cell.is_empty() {
-        return Some(HouseCell::default());
-    }
-    let number: i32 = number.parse().ok()?;
-    let is_suffix = rest.chars().all(char::is_alphabetic);
-    let is_range = rest
-        .trim_start_matches(RANGE_MARKS)
-        .trim_start()
-        .starts_with(|first: char| first.is_ascii_digit())
-        && rest.starts_with(RANGE_MARKS);
-    if !is_suffix && !is_range {
-        return None;
-    }
-    Some(HouseCell {
-        number: Some(number).filter(|number| *number != NO_NUMBER),
-        suffix: if is_suffix { rest } else { "" },
-        is_range,
-    })
 }
 
 /// Returns the postal code of a commune that has only one.
@@ -309,7 +258,7 @@ fn batch(
         .iter()
         .map(|row| words::flag(cell(row, BanField::Certified)));
     let arrays: Vec<ArrayRef> = vec![
-        texts(rows, |row| Some(row.id)),
+        texts(rows, |row| Some(&*row.id)),
         texts(rows, |row| Some(kind(row))),
         Arc::new(rows.iter().map(|row| row.number).collect::<Int32Array>()),
         texts(rows, |row| filled(&row.suffix)),
@@ -337,26 +286,6 @@ fn batch(
 mod tests {
     use super::*;
     use arrow::array::AsArray;
-
-    #[test]
-    fn a_house_number_is_read_with_its_suffix_or_not_at_all() {
-        let read = |cell| house_number(cell).map(|it| (it.number, it.suffix, it.is_range));
-        assert_eq!(read(""), Some((None, "", false)));
-        assert_eq!(read("99999"), Some((None, "", false)));
-        assert_eq!(read("00012"), Some((Some(12), "", false)));
-        for whole in ["12", "12.0", "12,00", "12,0000000000"] {
-            assert_eq!(read(whole), Some((Some(12), "", false)), "{whole}");
-        }
-        assert_eq!(read("99999,0000000000"), Some((None, "", false)));
-        assert_eq!(read("12bis"), Some((Some(12), "bis", false)));
-        assert_eq!(read("12 B"), Some((Some(12), "B", false)));
-        for range in ["16-18", "16 - 18", "16/18", "16 à 18"] {
-            assert_eq!(read(range), Some((Some(16), "", true)), "{range}");
-        }
-        for unreadable in ["bis", "-1", "12.5", "12,0500", "3000000000", "12 #4"] {
-            assert_eq!(read(unreadable), None, "{unreadable}");
-        }
-    }
 
     #[test]
     fn an_address_far_from_its_commune_is_rejected() {
@@ -393,6 +322,28 @@ mod tests {
         assert_eq!(lats.values(), &[48.2, 48.4]);
         let (_, dropped) = converted.findings.dropped.0.iter().next().unwrap();
         assert_eq!(dropped.count, 3);
+    }
+
+    #[test]
+    fn streets_that_share_a_key_are_kept_apart() {
+        let header = "cle_interop;numero;voie_nom;commune_insee;position;lat;long";
+        let lines = [
+            "29128_xxxx_00001;1;Rue du Lavoir;29128;segment;48.2;-4.1",
+            "29128_xxxx_00001;1;Rue du Lavoir;29128;entrée;48.2;-4.1",
+            "29128_xxxx_00001;1;Rue Haute;29128;entrée;48.21;-4.1",
+        ];
+        let block = Block::of_lines(header, &lines);
+        let columns = BanColumns::find(&block.header, "f").unwrap();
+        let converted = convert(&block, &columns, "f", &[]).unwrap();
+        let ids = converted.batch.column_by_name("id").unwrap();
+        let ids: Vec<_> = ids.as_string::<i32>().iter().flatten().collect();
+        assert_eq!(
+            ids,
+            [
+                "xxxx_29128 rue du lavoir_00001",
+                "xxxx_29128 rue haute_00001"
+            ]
+        );
     }
 
     #[test]

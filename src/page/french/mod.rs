@@ -171,11 +171,12 @@ pub fn is_price_on_request(text: &str) -> bool {
 }
 
 /// Words and signs of other currencies and other units of area, which make a number another one.
-const OTHER_CURRENCIES: [&str; 12] = [
-    "chf", "xpf", "xaf", "xof", "fcfa", "cfa", "usd", "gbp", "mad", "dollars", "francs", "roupies",
+const OTHER_CURRENCIES: [&str; 19] = [
+    "chf", "xpf", "xaf", "xof", "fcfa", "cfa", "usd", "gbp", "mad", "dh", "dhs", "dirham",
+    "dirhams", "tnd", "dzd", "dinars", "dollars", "francs", "roupies",
 ];
-const OTHER_AREAS: [&str; 10] = [
-    "sqft", "sq", "ft", "ft2", "feet", "pieds", "acre", "acres", "eur", "euros",
+const OTHER_AREAS: [&str; 12] = [
+    "sqft", "sq", "ft", "ft2", "feet", "pieds", "pi", "pi2", "acre", "acres", "eur", "euros",
 ];
 /// Signs of francs after a number; elsewhere, they may mean something else.
 const FRANCS: [&str; 8] = ["f", "F", "ff", "fr", "frs", "kf", "kff", "mf"];

@@ -99,6 +99,21 @@ fn codes_stay_text_and_types_are_those_of_the_whole_file() {
 }
 
 #[test]
+fn the_area_of_a_parcel_is_a_number() {
+    let answer = read(b"parcelle;surface_parcelle\n12;412,5\n13;650\n");
+    assert_eq!(types(&answer), [&DataType::Utf8View, &DataType::Float64]);
+}
+
+#[test]
+fn rows_that_repeat_the_header_are_left_out_with_a_note() {
+    let answer = read(b"n,price\n1,1.5\nn,price\n2,2.5\nn,price\n");
+    assert_eq!(types(&answer), [&DataType::Int64, &DataType::Float64]);
+    assert_eq!(answer.rows, [["1", "1.5"], ["2", "2.5"]]);
+    let note = answer.note.unwrap();
+    assert_eq!(note, "rows that repeat the header, left out: 2");
+}
+
+#[test]
 fn codes_that_a_program_held_as_numbers_lose_their_decimals() {
     let csv = b"code_postal,depcom,version,prix\n83000.0,83137.0,1.0,5.0\n,83069.0,2.5,6.0\n";
     let answer = read(csv);

@@ -612,6 +612,8 @@ fn the_records_of_a_document_and_the_objects_in_them_are_found() {
         json!({"postalCode": "35200", "city": "Rennes", "locationCoordinate": {"location": [-1.67, 48.09]}})
     );
     assert_eq!(records_in(&json!({"a": 1})), None);
+    let home = json!({"id": 1, "price": 320_000, "city": "Rennes", "pictures": [{"url": "1.jpg"}, {"url": "2.jpg"}]});
+    assert_eq!(records_in(&home), None);
 }
 
 #[test]
@@ -675,6 +677,7 @@ fn a_header_that_is_a_row_is_seen() {
             "apimo-85473173|Appartement|1|75001 Paris 1er|29|364 000 €",
             true,
         ),
+        ("ag|V1|vente|84220||||2950000.00||||400.00", true),
         ("Price|prix_m2|m2|X1", false),
     ] {
         assert_eq!(header(names).has_no_header(), is_row, "{names}");

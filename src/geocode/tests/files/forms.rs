@@ -467,6 +467,12 @@ fn geojson_is_refused_by_name() {
         let refused = run(&job(&input, &output, &request(&["town"])), &communes()).unwrap_err();
         assert!(refused.to_string().contains("this is GeoJSON"), "{refused}");
     }
+    std::fs::write(&input, "[\"1 rue Basse 48000 Mende\"]").unwrap();
+    let refused = run(&job(&input, &output, &request(&["town"])), &communes()).unwrap_err();
+    assert!(
+        refused.to_string().contains("JSON array of texts"),
+        "{refused}"
+    );
 }
 
 #[test]
