@@ -33,7 +33,8 @@ pub struct StreetQuery<'q> {
     pub(super) words: Vec<DescribingWord>,
     /// Tokens of these words, as bits.
     tokens: u64,
-    is_open: bool,
+    /// Whether the last word is still being typed.
+    pub(super) is_open: bool,
 }
 
 /// Measures of how well a street fits.
@@ -82,7 +83,7 @@ impl<'q> StreetQuery<'q> {
         let words = query.words.iter().copied();
         let words = words.filter(|one| query.describes_street(reading, one.at));
         let mut words: Vec<DescribingWord> = words.collect();
-        discount_prefix(&mut words);
+        discount_prefix(&mut words, query.leading);
         discount_behind_town(&mut words, reading);
         Self {
             query,

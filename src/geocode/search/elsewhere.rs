@@ -27,6 +27,9 @@ const ELSEWHERE_LETTERS_MIN: usize = 3;
 const ELSEWHERE_COMPARED_MAX: usize = 200_000;
 /// Maximum number of words of a segment that complete the beginning of a word, while it is being typed.
 const ELSEWHERE_BEGUN_MAX: usize = 64;
+/// Number of streets examined if only a street type is typed so far, and number of areas they are from.
+const ELSEWHERE_TYPED_STREETS: usize = 500;
+const ELSEWHERE_TYPED_AREAS: usize = 64;
 /// Minimum share of the greatest rarity of a street's words at which the street is examined.
 const RARITY_SHARE_MIN: f32 = 0.5;
 /// If no street fits at least this well, words are also read as misspelled.
@@ -176,6 +179,35 @@ impl Geocoder {
         }
     }
 
+    /// Returns streets of the allowed places nearest to the requested position, or without one, of the largest: to
+    /// complete `2 Rue du`.
+    fn nearest_streets(
+        &self,
+        request: &SearchRequest,
+        is_allowed: impl Fn(u32) -> bool,
+    ) -> Vec<(usize, u32)> {
+        let mut areas = Vec::new();
+        for (number, segment) in self.segments.iter().enumerate() {
+            for (area, place) in self.area_places[number].iter().enumerate() {
+                let streets = segment.area_streets(area);
+                if place.is_some_and(&is_allowed) && !streets.is_empty() {
+                    let remoteness = self.remoteness(request, number, streets.start);
+                    areas.push((remoteness, number, area));
+                }
+            }
+        }
+        if areas.len() > ELSEWHERE_TYPED_AREAS {
+            areas.select_nth_unstable(ELSEWHERE_TYPED_AREAS);
+            areas.truncate(ELSEWHERE_TYPED_AREAS);
+        }
+        areas.sort_unstable();
+        let streets = areas.into_iter().flat_map(|(_, number, area)| {
+            let streets = self.segments[number].area_streets(area);
+            streets.map(move |street| (number, street))
+        });
+        streets.take(ELSEWHERE_TYPED_STREETS).collect()
+    }
+
     /// Returns the segments and streets in allowed places that have the most and the rarest of the distinctive words, at
     /// most [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets
     /// that have all of them are returned.
@@ -192,6 +224,9 @@ impl Geocoder {
     ) -> Vec<(usize, u32)> {
         let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
         let mut tokens: Vec<usize> = described.distinctive().filter(is_long).collect();
+        if tokens.is_empty() && described.is_open {
+            return self.nearest_streets(request, is_allowed);
+        }
         // The base may spell out an abbreviated word.
         let is_required = |token: &usize| {
             let is_whole = lexicon::expansions(likenesses.word(*token).text()).is_empty();

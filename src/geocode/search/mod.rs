@@ -12,6 +12,7 @@ pub mod likenesses;
 mod number;
 pub mod query;
 mod rank;
+mod town_in_street;
 mod typed_town;
 
 use std::collections::HashMap;
@@ -36,7 +37,8 @@ const KEPT_OF_READING: usize = 50;
 const KEPT_BEYOND: usize = 8;
 /// Difference in score between a house number that is found and one that is missing.
 const NUMBER_CHANGE: f32 = 0.08;
-/// If no candidate scores at least this, words are also looked up over all of France.
+/// If no candidate scores at least this, words are also looked up over all of France, and then in towns whose names have
+/// two typing errors.
 const ELSEWHERE_BELOW: f32 = 0.72;
 /// If the end of a query may begin the name of a town and no candidate scores at least this, the street is looked up in
 /// all towns that begin so.
@@ -269,6 +271,13 @@ impl Geocoder {
             self.read_elsewhere(
                 &query, &narrowing, request, &mut likenesses, &mut candidates,
             );
+            let is_found = candidates.iter().any(|one| one.score >= ELSEWHERE_BELOW);
+            let towns = (!is_found).then(|| query.twice_misspelled(&narrowing));
+            for reading in towns.into_iter().flatten() {
+                self.read_streets(
+                    &query, &reading, request, &mut likenesses, 0.0, &mut candidates,
+                );
+            }
         }
         Some(rank::rank(self, &query, request, candidates))
     }

@@ -93,6 +93,8 @@ fn a_title_left_out_and_words_added_leave_the_answer_sure() {
         ("3 avenue foch 48000 mende", "3 Avenue du Maréchal Foch"),
         ("rue de la République MENDE \"centre\"", "Rue de la République"),
         ("12 rue de la République, quartier de la Gare, Mende", "12 Rue de la République"),
+        ("Mairie de Mende, rue de la République, 48000 Mende", "Rue de la République"),
+        ("Mairie de Mende, rue de la République", "Rue de la République"),
         ("Cabinet Foch, 12 rue de la République 48000 Mende", "12 Rue de la République"),
         ("12 rue de la République chez M. Martin Mende centre ville", "12 Rue de la République"),
     ];

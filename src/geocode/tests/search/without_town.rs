@@ -113,6 +113,31 @@ fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
 }
 
 #[test]
+fn a_street_type_alone_is_completed_to_streets() {
+    let rows = [
+        in_mende("0010", "Rue du Pont", Some(2), ""),
+        in_commune("48092", "Marvejols", "Rue du Barry", 2, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (near, expected) in [
+        (None, "2 Rue du Pont, 48095"),
+        (Some((rows[1].lat, rows[1].lon)), "2 Rue du Barry, 48092"),
+    ] {
+        let request = SearchRequest {
+            text: "2 Rue du".into(),
+            limit: 5,
+            autocomplete: true,
+            near,
+            ..SearchRequest::default()
+        };
+        let found = geocoder.search(&request);
+        assert_eq!(label(&geocoder, &found[0]), expected);
+        let is_house = found.iter().all(|one| one.kind == ResultKind::HouseNumber);
+        assert!(is_house && found.len() == 2, "{found:?}");
+    }
+}
+
+#[test]
 fn a_street_is_found_while_its_town_is_begun_as_thousands_are() {
     let rows = [
         in_mende("0010", "Voie Romaine", Some(1), ""),
