@@ -170,7 +170,7 @@ impl Query {
         let codes = (0..tokens.len()).rev();
         let postal_code_at = codes
             .filter(|at| is_postal_code(&tokens[*at]))
-            .find(|at| !irrelevant::is_box_number(&tokens, *at));
+            .find(|at| !irrelevant::is_box_number(&tokens, *at) && !is_before_street(&tokens, *at));
         let typed = if narrowing.is_open {
             tokens.len().checked_sub(1)
         } else {
@@ -245,7 +245,8 @@ impl Query {
             let others = narrowing.other_names;
             let named = others.map_or(&[][..], |others| others.named(key));
             self.push_readings(&span.tokens, named, narrowing, &mut readings);
-            if narrowing.is_open && is_last && key.len() >= BEGINNING_MIN {
+            let is_begun = narrowing.is_open && is_last && key.len() >= BEGINNING_MIN;
+            if is_begun && !self.only_opens_street(&span.tokens) {
                 let mut begun = places::beginning(key);
                 begun.extend(others.iter().flat_map(|others| others.beginning(key)));
                 self.push_readings(&span.tokens, &begun, narrowing, &mut readings);
@@ -304,7 +305,7 @@ impl Query {
         } else {
             is_end || span.tokens.start == 0
         };
-        if !is_possible {
+        if !is_possible || self.only_opens_street(&span.tokens) {
             return Vec::new();
         }
         let is_town = is_end && self.postal_code.is_none() && !narrowing.is_open;
@@ -493,6 +494,13 @@ impl Query {
         }
     }
 
+    /// Returns whether several words only begin the name of a street: `Rue de la` is not Rouède misspelled.
+    fn only_opens_street(&self, span: &Range<usize>) -> bool {
+        let mut words = self.tokens[span.clone()].iter();
+        let is_opened = span.len() > 1 && words.next().is_some_and(opens_street);
+        is_opened && words.all(|word| lexicon::is_article(&word.text))
+    }
+
     /// Returns the factor for the evidence of a name by its position; `None` for a street type before an article: `Rue
     /// du` opens a street.
     fn position_factor(&self, span: &Range<usize>) -> Option<f32> {
@@ -649,6 +657,15 @@ fn is_in_department(place: u32, code: &str) -> bool {
 /// Returns whether a token is a postal code, or the code of a CEDEX.
 fn is_postal_code(token: &Token) -> bool {
     token.is_number() && token.text.len() == 5 && department_of_postal_code(&token.text).is_some()
+}
+
+/// Returns whether a token is a house number because a street follows and no commune has this code: Guadeloupe has house
+/// numbers of five digits.
+fn is_before_street(tokens: &[Token], at: usize) -> bool {
+    let (places, code) = (Places::get(), tokens[at].text.as_str());
+    tokens.get(at + 1).is_some_and(opens_street)
+        && places.of_postal_code(code).is_empty()
+        && places.find(code).is_none()
 }
 
 /// Replaces the letter of a numbered road by its abbreviation: `D901` and `D 901` are RD 901, and `N88` is RN 88. `n 12`

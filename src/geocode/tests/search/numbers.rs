@@ -54,6 +54,21 @@ fn provisional_numbers_are_not_offered() {
 }
 
 #[test]
+fn a_house_number_of_five_digits_is_no_postal_code() {
+    let street = "Rue de la Martinique";
+    let row = in_commune("97105", "Basse-Terre", street, 10_575, 16.0);
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    for text in [
+        "10575 rue de la martinique basse-terre",
+        "97100 basse-terre 10575 rue de la martinique",
+    ] {
+        let found = search(&geocoder, text, false);
+        let expected = format!("10575 {street}, 97105");
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+}
+
+#[test]
 fn dates_are_no_house_numbers_and_france_may_be_a_name() {
     let rows = [
         in_mende("0530", "Rue du Onze Novembre", Some(4), ""),

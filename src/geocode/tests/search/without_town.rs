@@ -119,19 +119,21 @@ fn a_street_type_alone_is_completed_to_streets() {
         in_commune("48092", "Marvejols", "Rue du Barry", 2, 44.5),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
-    for (near, expected) in [
-        (None, "2 Rue du Pont, 48095"),
-        (Some((rows[1].lat, rows[1].lon)), "2 Rue du Barry, 48092"),
+    let at_barry = Some((rows[1].lat, rows[1].lon));
+    for (text, near, expected) in [
+        ("2 Rue du", None, "2 Rue du Pont, 48095"),
+        ("2 Rue du", at_barry, "2 Rue du Barry, 48092"),
+        ("2 Rue d", at_barry, "2 Rue du Barry, 48092"),
     ] {
         let request = SearchRequest {
-            text: "2 Rue du".into(),
+            text: text.into(),
             limit: 5,
             autocomplete: true,
             near,
             ..SearchRequest::default()
         };
         let found = geocoder.search(&request);
-        assert_eq!(label(&geocoder, &found[0]), expected);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
         let is_house = found.iter().all(|one| one.kind == ResultKind::HouseNumber);
         assert!(is_house && found.len() == 2, "{found:?}");
     }
