@@ -19,6 +19,8 @@ const STREET_SHARE: f32 = 0.62;
 const KIND_COST: f32 = 0.04;
 /// Minimum likeness of the same word, abbreviated or not.
 const SAME: f32 = 0.95;
+/// Minimum likeness of a word to the number in a street's name at which an earlier number is the house number.
+const NUMBER_WORD: f32 = 0.7;
 /// Bonus for the token that follows the previously aligned one.
 const IN_ORDER: f32 = 0.02;
 /// If the query is the beginning of a street's name and still being typed, at least this share of the street's words
@@ -315,8 +317,8 @@ impl<'q> StreetQuery<'q> {
         best
     }
 
-    /// Returns whether a number is a house number because another word after the street type is the number of the name:
-    /// the first 8 of `8 rue du huit mai`.
+    /// Returns whether a number is a house number because another word after the street type is the number of the name,
+    /// even misspelled: the 8 of `8 rue du huti mai`.
     fn is_in_words_behind(
         &self,
         likenesses: &Likenesses,
@@ -329,7 +331,7 @@ impl<'q> StreetQuery<'q> {
         after_type.skip(1).any(|(word, one)| {
             alignment.used & bit(word) == 0
                 && row.alike & bit(one.at) != 0
-                && likenesses.likeness(row, one.at) >= SAME
+                && likenesses.likeness(row, one.at) >= NUMBER_WORD
         })
     }
 

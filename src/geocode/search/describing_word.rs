@@ -90,8 +90,12 @@ impl DescribingWord {
 pub(super) fn discount_prefix(words: &mut [DescribingWord], leading: usize) {
     let is_house_number =
         |one: &DescribingWord| one.is_number && one.length <= 4 && one.weight == 0.0;
+    // In `27 place Saint-François 3, bâtiment B`, the house number comes first.
+    let mut street = words.iter().skip_while(|one| one.is_number || one.is_exact);
+    let is_first =
+        words.first().is_some_and(is_house_number) && street.next().is_some_and(|one| one.is_type);
     let number = words.iter().skip(1).position(is_house_number);
-    let number = number.map(|at| at + 1);
+    let number = number.filter(|_| !is_first).map(|at| at + 1);
     let leading = words.partition_point(|one| one.at < leading);
     let names_street = |at: &usize| words[*at..].iter().any(|one| one.weight >= 1.0);
     let begin = number.into_iter().chain([leading]).find(names_street);
