@@ -155,13 +155,14 @@ impl<'q> StreetQuery<'q> {
         }
         let numbers = &numbers[..street_words.len()];
         let rows = |at: usize| likenesses.row_at(numbers[at]);
-        let (mut distinctive, mut articles) = (0, 0);
+        let (mut distinctive, mut glued, mut articles) = (0, 0, 0);
         // Weights of the words, and of those that some word of the query may explain.
         let (mut all, mut explained) = (0.0, 0.0);
         let mut is_name_behind = false;
         for at in (0..numbers.len()).rev() {
             let row = rows(at);
             let is_type = at == 0 && row.kind.is_street_type && articles + 1 < numbers.len();
+            glued |= if row.kind.is_article { 0 } else { row.alike };
             if is_type {
                 continue;
             }
@@ -199,7 +200,7 @@ impl<'q> StreetQuery<'q> {
         };
         self.align(likenesses, rows, SAME, &mut alignment);
         // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
-        if distinctive & GLUE != 0 {
+        if glued & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
             self.align_nearly_glued(view, street_words, &mut alignment);
         }

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
 use super::query::{Agreement, Query, QueryContext, Reading, SPELLED, bit, is_within};
-use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
+use super::{Candidate, Geocoder, KEPT_OF_READING, NumberMatch, SearchRequest, Target, candidate};
 use crate::index::segment::Segment;
 use crate::text::lexicon;
 use crate::text::likeness::QueryWord;
@@ -30,6 +30,8 @@ const ELSEWHERE_BEGUN_MAX: usize = 64;
 /// Number of streets examined if only a street type is typed so far, and number of areas they are from.
 const ELSEWHERE_TYPED_STREETS: usize = 500;
 const ELSEWHERE_TYPED_AREAS: usize = 64;
+/// Maximum number of streets that fit equally well in which the house number is looked up.
+const ELSEWHERE_NUMBERS_MAX: usize = 1_000;
 /// Minimum share of the greatest rarity of a street's words at which the street is examined.
 const RARITY_SHARE_MIN: f32 = 0.5;
 /// If no street fits at least this well, words are also read as misspelled.
@@ -131,15 +133,17 @@ impl Geocoder {
                 break;
             }
         }
-        self.keep_first(request, candidates, begin);
+        self.keep_first(query, &nowhere, request, candidates, begin);
         self.finish_streets(query, &nowhere, request, candidates, begin);
     }
 
     /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
-    /// Mairie. Of those streets, keeps the nearest to the requested position; without a position, keeps the streets of
-    /// the largest towns.
+    /// Mairie. Of those streets, keeps the ones with the house number, and then the nearest to the requested position;
+    /// without a position, the streets of the largest towns.
     pub(super) fn keep_first(
         &self,
+        query: &Query,
+        reading: &Reading,
         request: &SearchRequest,
         candidates: &mut Vec<Candidate>,
         begin: usize,
@@ -157,10 +161,26 @@ impl Geocoder {
         });
         let best = candidates[begin].score;
         let equal = candidates[begin..].partition_point(|one| one.score > best - 1.0 / SCORE_PARTS);
-        for one in &mut candidates[begin..] {
-            one.namesakes = equal as u32;
+        let looked_up = equal.min(ELSEWHERE_NUMBERS_MAX);
+        let nearest = &mut candidates[begin..begin + looked_up];
+        for one in nearest.iter_mut() {
+            self.find_number(query, reading, one);
         }
+        let has_number = |one: &Candidate| {
+            matches!(
+                one.number,
+                NumberMatch::Found(_) | NumberMatch::OtherSuffix(_)
+            )
+        };
+        nearest.sort_by_key(|one| !has_number(one));
+        let alike = match nearest.partition_point(has_number) {
+            0 => equal,
+            with_number => with_number * equal / looked_up,
+        };
         candidates.truncate(begin + KEPT_OF_READING);
+        for one in &mut candidates[begin..] {
+            one.dropped = alike.saturating_sub(KEPT_OF_READING) as u32;
+        }
     }
 
     /// Returns the distance of a street from the requested position, metres; without one, a number that is smaller for

@@ -122,8 +122,8 @@ pub(crate) struct Candidate {
     pub words_left: usize,
     /// Whether the query asks for the centre of this commune, which the base does not have: `le bourg`.
     pub is_centre: bool,
-    /// Streets of the same score over all of France, including those that are not kept; 0 where not counted.
-    pub namesakes: u32,
+    /// Number of other streets over all of France that fit as well and are not kept.
+    pub dropped: u32,
     pub score: f32,
 }
 
@@ -452,7 +452,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
             is_elsewhere: false,
             words_left: left,
             is_centre,
-            namesakes: 0,
+            dropped: 0,
             score: rank::commune_score(evidence),
         });
     }
@@ -470,7 +470,7 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
         is_elsewhere: false,
         words_left: 0,
         is_centre: false,
-        namesakes: 0,
+        dropped: 0,
     }
 }
 

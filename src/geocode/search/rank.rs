@@ -586,7 +586,7 @@ fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     let spots: Vec<usize> = (0..tied.len()).filter(is_new).collect();
     let kept: f32 = spots.iter().map(|index| weights[*index]).sum();
     // Streets of the same name that were not kept are no nearer than the last one kept.
-    let dropped = (first.candidate.namesakes as usize).saturating_sub(tied.len());
+    let dropped = first.candidate.dropped;
     let least = weights.iter().copied().fold(1.0, f32::min);
     let all = kept + dropped as f32 * least;
     weights.iter().map(|one| one / all).collect()

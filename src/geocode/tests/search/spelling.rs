@@ -66,10 +66,12 @@ fn words_written_together_are_not_taken_for_one_of_them() {
         in_mende("0750", "Avenue du Huit Mai", Some(8), ""),
         in_mende("0760", "Rue Bel Air", Some(1), ""),
         in_mende("0770", "Place Saint-Géraud", Some(7), ""),
+        in_mende("0780", "Rue des Puits", Some(2), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
     for (text, expected) in [
         ("2 impasse despuits", "2 Impasse des Puits, 48095"),
+        ("2 ruedes puits", "2 Rue des Puits, 48095"),
         ("10 rue bernardsaisset", "10 Rue Bernard Saisset, 48095"),
         ("7 ruesaint-pierre", "7 Rue Saint-Pierre, 48095"),
         ("8 avenue duhuit mai", "8 Avenue du Huit Mai, 48095"),

@@ -36,6 +36,18 @@ fn of_many_streets_of_one_name_the_nearest_comes_first() {
 }
 
 #[test]
+fn of_many_streets_of_one_name_the_one_with_the_house_number_is_found() {
+    let mut rows = town_halls();
+    rows[70].number = Some(95);
+    rows[70].id = format!("{}_0900_00095", rows[70].insee_code);
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = &search(&geocoder, "95 place de la mairie", false)[0];
+    let expected = format!("95 Place de la Mairie, {}", rows[70].insee_code);
+    assert_eq!(label(&geocoder, found), expected);
+    assert!(found.probability > 0.9, "{}", found.probability);
+}
+
+#[test]
 fn a_street_named_after_a_town_is_found_elsewhere() {
     let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
     (row.insee_code, row.commune) = ("48061".into(), "Florac Trois Rivières".into());
