@@ -27,6 +27,10 @@ const SHARED_NAMES: usize = 64;
 const EDITED: f32 = 1.0;
 /// Quality of a name shorter than [`FUZZY_MIN`] with one edit. Most such words are one edit away from several names.
 pub const SHORT_EDITED: f32 = 0.45;
+/// Minimum length of a name that is found despite two edits, in bytes, and the quality of such a name: a town so far from
+/// what is written is less probable than a street of exactly this name elsewhere.
+const TWICE_EDITED_MIN: usize = 8;
+const TWICE_EDITED: f32 = 0.5;
 /// Quality of a name whose article was omitted or added.
 const WITHOUT_ARTICLE: f32 = 0.97;
 /// Quality of a name without all its articles and prepositions.
@@ -99,6 +103,23 @@ pub fn nearly_named(key: &str, letters_min: usize) -> Vec<NamedPlace> {
         return Vec::new();
     }
     nearly(&INDEX.deletions, &INDEX.names, key, letters_min)
+}
+
+/// Returns the places whose name begins with the same letter as the key and differs from it by two edits.
+pub fn twice_misspelled(key: &str) -> Vec<NamedPlace> {
+    let first = key.get(..1).unwrap_or_default();
+    if key.len() < TWICE_EDITED_MIN || first.is_empty() {
+        return Vec::new();
+    }
+    let found = names_from(&INDEX.names, first).iter().filter(|(name, _)| {
+        name.len() >= TWICE_EDITED_MIN && distance(key.as_bytes(), name.as_bytes(), 2) == Some(2)
+    });
+    let named = found.map(|(_, place)| NamedPlace {
+        place: *place,
+        quality: TWICE_EDITED,
+        is_prefix: false,
+    });
+    named.collect()
 }
 
 /// Returns the `names` of at least `letters_min` letters that differ from `key` by one edit.

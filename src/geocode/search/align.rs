@@ -19,6 +19,8 @@ const STREET_SHARE: f32 = 0.62;
 const KIND_COST: f32 = 0.04;
 /// Minimum likeness of the same word, abbreviated or not.
 const SAME: f32 = 0.95;
+/// Minimum likeness of a word to the number in a street's name at which an earlier number is the house number.
+const NUMBER_WORD: f32 = 0.7;
 /// Bonus for the token that follows the previously aligned one.
 const IN_ORDER: f32 = 0.02;
 /// If the query is the beginning of a street's name and still being typed, at least this share of the street's words
@@ -33,7 +35,8 @@ pub struct StreetQuery<'q> {
     pub(super) words: Vec<DescribingWord>,
     /// Tokens of these words, as bits.
     tokens: u64,
-    is_open: bool,
+    /// Whether the last word is still being typed.
+    pub(super) is_open: bool,
 }
 
 /// Measures of how well a street fits.
@@ -82,7 +85,7 @@ impl<'q> StreetQuery<'q> {
         let words = query.words.iter().copied();
         let words = words.filter(|one| query.describes_street(reading, one.at));
         let mut words: Vec<DescribingWord> = words.collect();
-        discount_prefix(&mut words);
+        discount_prefix(&mut words, query.leading);
         discount_behind_town(&mut words, reading);
         Self {
             query,
@@ -152,13 +155,14 @@ impl<'q> StreetQuery<'q> {
         }
         let numbers = &numbers[..street_words.len()];
         let rows = |at: usize| likenesses.row_at(numbers[at]);
-        let (mut distinctive, mut articles) = (0, 0);
+        let (mut distinctive, mut glued, mut articles) = (0, 0, 0);
         // Weights of the words, and of those that some word of the query may explain.
         let (mut all, mut explained) = (0.0, 0.0);
         let mut is_name_behind = false;
         for at in (0..numbers.len()).rev() {
             let row = rows(at);
             let is_type = at == 0 && row.kind.is_street_type && articles + 1 < numbers.len();
+            glued |= if row.kind.is_article { 0 } else { row.alike };
             if is_type {
                 continue;
             }
@@ -196,7 +200,7 @@ impl<'q> StreetQuery<'q> {
         };
         self.align(likenesses, rows, SAME, &mut alignment);
         // `desPuits` resembles `Puits`, but it is exactly `des Puits`.
-        if distinctive & GLUE != 0 {
+        if glued & GLUE != 0 {
             self.align_glued(view, street_words, &mut alignment);
             self.align_nearly_glued(view, street_words, &mut alignment);
         }
@@ -314,8 +318,8 @@ impl<'q> StreetQuery<'q> {
         best
     }
 
-    /// Returns whether a number is a house number because another word after the street type is the number of the name:
-    /// the first 8 of `8 rue du huit mai`.
+    /// Returns whether a number is a house number because another word after the street type is the number of the name,
+    /// even misspelled: the 8 of `8 rue du huti mai`.
     fn is_in_words_behind(
         &self,
         likenesses: &Likenesses,
@@ -328,7 +332,7 @@ impl<'q> StreetQuery<'q> {
         after_type.skip(1).any(|(word, one)| {
             alignment.used & bit(word) == 0
                 && row.alike & bit(one.at) != 0
-                && likenesses.likeness(row, one.at) >= SAME
+                && likenesses.likeness(row, one.at) >= NUMBER_WORD
         })
     }
 

@@ -5,7 +5,8 @@ use crate::index::word_kind::WordKind;
 use crate::text::fold::Token;
 use crate::text::lexicon;
 
-/// Factor for a query's words before its house number: usually a building or a residence.
+/// Factor for a query's words before its house number, or before a comma and its street: usually a building, a residence
+/// or a company.
 pub(super) const PREFIX_FACTOR: f32 = 0.3;
 /// Factor for a query's words that probably describe something other than the street: words after the town, or words
 /// after the street in a part that begins with a comma or a word such as `bâtiment`. Such words are set aside.
@@ -84,23 +85,24 @@ impl DescribingWord {
     }
 }
 
-/// Lowers the weight of words before the house number, which may name a company; the name of a building gets weight 0
-/// if a street type follows the number.
-pub(super) fn discount_prefix(words: &mut [DescribingWord]) {
+/// Lowers the weight of words before the house number, which may name a company, or of those before the token `leading`;
+/// the name of a building gets weight 0 if a street type follows.
+pub(super) fn discount_prefix(words: &mut [DescribingWord], leading: usize) {
     let is_house_number =
         |one: &DescribingWord| one.is_number && one.length <= 4 && one.weight == 0.0;
-    let Some(number) = words
-        .iter()
-        .skip(1)
-        .position(is_house_number)
-        .map(|at| at + 1)
-    else {
+    // In `27 place Saint-François 3, bâtiment B`, the house number comes first.
+    let mut street = words.iter().skip_while(|one| one.is_number || one.is_exact);
+    let is_first =
+        words.first().is_some_and(is_house_number) && street.next().is_some_and(|one| one.is_type);
+    let number = words.iter().skip(1).position(is_house_number);
+    let number = number.filter(|_| !is_first).map(|at| at + 1);
+    let leading = words.partition_point(|one| one.at < leading);
+    let names_street = |at: &usize| words[*at..].iter().any(|one| one.weight >= 1.0);
+    let begin = number.into_iter().chain([leading]).find(names_street);
+    let Some(begin) = begin else {
         return;
     };
-    let (before, after) = words.split_at_mut(number);
-    if !after.iter().any(|one| one.weight >= 1.0) {
-        return;
-    }
+    let (before, after) = words.split_at_mut(begin);
     let building = before.iter().position(|one| one.names_building);
     let building = building.filter(|_| after.iter().any(|one| one.is_type));
     let (other, building) = before.split_at_mut(building.unwrap_or(before.len()));

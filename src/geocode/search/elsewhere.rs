@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
 use super::query::{Agreement, Query, QueryContext, Reading, SPELLED, bit, is_within};
-use super::{Candidate, Geocoder, KEPT_OF_READING, SearchRequest, Target, candidate};
+use super::{Candidate, Geocoder, KEPT_OF_READING, NumberMatch, SearchRequest, Target, candidate};
 use crate::index::segment::Segment;
 use crate::text::lexicon;
 use crate::text::likeness::QueryWord;
@@ -27,6 +27,11 @@ const ELSEWHERE_LETTERS_MIN: usize = 3;
 const ELSEWHERE_COMPARED_MAX: usize = 200_000;
 /// Maximum number of words of a segment that complete the beginning of a word, while it is being typed.
 const ELSEWHERE_BEGUN_MAX: usize = 64;
+/// Number of streets examined if only a street type is typed so far, and number of areas they are from.
+const ELSEWHERE_TYPED_STREETS: usize = 500;
+const ELSEWHERE_TYPED_AREAS: usize = 64;
+/// Maximum number of streets that fit equally well in which the house number is looked up.
+const ELSEWHERE_NUMBERS_MAX: usize = 1_000;
 /// Minimum share of the greatest rarity of a street's words at which the street is examined.
 const RARITY_SHARE_MIN: f32 = 0.5;
 /// If no street fits at least this well, words are also read as misspelled.
@@ -128,15 +133,17 @@ impl Geocoder {
                 break;
             }
         }
-        self.keep_first(request, candidates, begin);
+        self.keep_first(query, &nowhere, request, candidates, begin);
         self.finish_streets(query, &nowhere, request, candidates, begin);
     }
 
     /// Keeps the best of the candidates from `begin` on. Hundreds may fit equally well, such as every Place de la
-    /// Mairie. Of those streets, keeps the nearest to the requested position; without a position, keeps the streets of
-    /// the largest towns.
+    /// Mairie. Of those streets, keeps the ones with the house number, and then the nearest to the requested position;
+    /// without a position, the streets of the largest towns.
     pub(super) fn keep_first(
         &self,
+        query: &Query,
+        reading: &Reading,
         request: &SearchRequest,
         candidates: &mut Vec<Candidate>,
         begin: usize,
@@ -154,10 +161,26 @@ impl Geocoder {
         });
         let best = candidates[begin].score;
         let equal = candidates[begin..].partition_point(|one| one.score > best - 1.0 / SCORE_PARTS);
-        for one in &mut candidates[begin..] {
-            one.namesakes = equal as u32;
+        let looked_up = equal.min(ELSEWHERE_NUMBERS_MAX);
+        let nearest = &mut candidates[begin..begin + looked_up];
+        for one in nearest.iter_mut() {
+            self.find_number(query, reading, one);
         }
+        let has_number = |one: &Candidate| {
+            matches!(
+                one.number,
+                NumberMatch::Found(_) | NumberMatch::OtherSuffix(_)
+            )
+        };
+        nearest.sort_by_key(|one| !has_number(one));
+        let alike = match nearest.partition_point(has_number) {
+            0 => equal,
+            with_number => with_number * equal / looked_up,
+        };
         candidates.truncate(begin + KEPT_OF_READING);
+        for one in &mut candidates[begin..] {
+            one.dropped = alike.saturating_sub(KEPT_OF_READING) as u32;
+        }
     }
 
     /// Returns the distance of a street from the requested position, metres; without one, a number that is smaller for
@@ -176,6 +199,35 @@ impl Geocoder {
         }
     }
 
+    /// Returns streets of the allowed places nearest to the requested position, or without one, of the largest: to
+    /// complete `2 Rue du`.
+    fn nearest_streets(
+        &self,
+        request: &SearchRequest,
+        is_allowed: impl Fn(u32) -> bool,
+    ) -> Vec<(usize, u32)> {
+        let mut areas = Vec::new();
+        for (number, segment) in self.segments.iter().enumerate() {
+            for (area, place) in self.area_places[number].iter().enumerate() {
+                let streets = segment.area_streets(area);
+                if place.is_some_and(&is_allowed) && !streets.is_empty() {
+                    let remoteness = self.remoteness(request, number, streets.start);
+                    areas.push((remoteness, number, area));
+                }
+            }
+        }
+        if areas.len() > ELSEWHERE_TYPED_AREAS {
+            areas.select_nth_unstable(ELSEWHERE_TYPED_AREAS);
+            areas.truncate(ELSEWHERE_TYPED_AREAS);
+        }
+        areas.sort_unstable();
+        let streets = areas.into_iter().flat_map(|(_, number, area)| {
+            let streets = self.segments[number].area_streets(area);
+            streets.map(move |street| (number, street))
+        });
+        streets.take(ELSEWHERE_TYPED_STREETS).collect()
+    }
+
     /// Returns the segments and streets in allowed places that have the most and the rarest of the distinctive words, at
     /// most [`ELSEWHERE_STREETS_MAX`]. If distinctive words are among the tokens `required`, as bits, only the streets
     /// that have all of them are returned.
@@ -192,6 +244,9 @@ impl Geocoder {
     ) -> Vec<(usize, u32)> {
         let is_long = |token: &usize| likenesses.word(*token).text().len() >= ELSEWHERE_LETTERS_MIN;
         let mut tokens: Vec<usize> = described.distinctive().filter(is_long).collect();
+        if tokens.is_empty() && described.is_open {
+            return self.nearest_streets(request, is_allowed);
+        }
         // The base may spell out an abbreviated word.
         let is_required = |token: &usize| {
             let is_whole = lexicon::expansions(likenesses.word(*token).text()).is_empty();

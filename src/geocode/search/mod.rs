@@ -12,6 +12,7 @@ pub mod likenesses;
 mod number;
 pub mod query;
 mod rank;
+mod town_in_street;
 mod typed_town;
 
 use std::collections::HashMap;
@@ -36,7 +37,8 @@ const KEPT_OF_READING: usize = 50;
 const KEPT_BEYOND: usize = 8;
 /// Difference in score between a house number that is found and one that is missing.
 const NUMBER_CHANGE: f32 = 0.08;
-/// If no candidate scores at least this, words are also looked up over all of France.
+/// If no candidate scores at least this, words are also looked up over all of France, and then in towns whose names have
+/// two typing errors.
 const ELSEWHERE_BELOW: f32 = 0.72;
 /// If the end of a query may begin the name of a town and no candidate scores at least this, the street is looked up in
 /// all towns that begin so.
@@ -120,8 +122,8 @@ pub(crate) struct Candidate {
     pub words_left: usize,
     /// Whether the query asks for the centre of this commune, which the base does not have: `le bourg`.
     pub is_centre: bool,
-    /// Streets of the same score over all of France, including those that are not kept; 0 where not counted.
-    pub namesakes: u32,
+    /// Number of other streets over all of France that fit as well and are not kept.
+    pub dropped: u32,
     pub score: f32,
 }
 
@@ -269,6 +271,13 @@ impl Geocoder {
             self.read_elsewhere(
                 &query, &narrowing, request, &mut likenesses, &mut candidates,
             );
+            let is_found = candidates.iter().any(|one| one.score >= ELSEWHERE_BELOW);
+            let towns = (!is_found).then(|| query.twice_misspelled(&narrowing));
+            for reading in towns.into_iter().flatten() {
+                self.read_streets(
+                    &query, &reading, request, &mut likenesses, 0.0, &mut candidates,
+                );
+            }
         }
         Some(rank::rank(self, &query, request, candidates))
     }
@@ -443,7 +452,7 @@ fn read_communes(query: &Query, reading: &Reading, candidates: &mut Vec<Candidat
             is_elsewhere: false,
             words_left: left,
             is_centre,
-            namesakes: 0,
+            dropped: 0,
             score: rank::commune_score(evidence),
         });
     }
@@ -461,7 +470,7 @@ fn candidate(segment: usize, street: u32, fit: Fit, reading: &Reading) -> Candid
         is_elsewhere: false,
         words_left: 0,
         is_centre: false,
-        namesakes: 0,
+        dropped: 0,
     }
 }
 

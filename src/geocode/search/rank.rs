@@ -2,6 +2,7 @@
 
 use super::align::Fit;
 use super::calibration::{self, FEATURES};
+use super::describing_word::PREFIX_FACTOR;
 use super::query::{
     AGREEING, Agreement, OTHER_TOWN, Query, Reading, SAME_DEPARTMENT, SPELLED, bit,
 };
@@ -30,8 +31,9 @@ const IMPORTANCE_WEIGHT: f32 = 0.01;
 const EXACT: f32 = 0.95;
 /// Factor if the query has a different postal code from the address, but the commune has both.
 const SAME_COMMUNE: f32 = 0.9;
-/// Minimum length of a single word that counts as part of a town's name, in bytes.
+/// Minimum length of a single word that counts as part of a town's name, in bytes; and of one with two typing errors.
 const TOWN_WORD_MIN: usize = 4;
+const TOWN_WORD_EDITED_MIN: usize = 8;
 /// Evidence that such a word adds to a postal code, and the quality that the town's name then gets.
 const TOWN_WORD: f32 = 0.15;
 const TOWN_WORD_QUALITY: f32 = 0.85;
@@ -372,7 +374,7 @@ pub(super) fn compare_town_words(geocoder: &Geocoder, query: &Query, candidate: 
         return;
     };
     let is_of_code = candidate.name_quality == 0.0 && candidate.postal_code == Agreement::Agrees;
-    if !is_of_code || fit.foreign < 0.5 {
+    if !is_of_code || fit.foreign + fit.aside < PREFIX_FACTOR {
         return;
     }
     let segment = &geocoder.segments[*segment];
@@ -385,8 +387,13 @@ pub(super) fn compare_town_words(geocoder: &Geocoder, query: &Query, candidate: 
     });
     let is_named = left.any(|(_, token)| {
         let is_near = |word: &Token| {
+            let edits = if word.text.len() < TOWN_WORD_EDITED_MIN {
+                1
+            } else {
+                2
+            };
             word.text.len() >= TOWN_WORD_MIN
-                && distance(word.text.as_bytes(), token.text.as_bytes(), 1).is_some()
+                && distance(word.text.as_bytes(), token.text.as_bytes(), edits).is_some()
         };
         name.iter().any(is_near)
     });
@@ -579,7 +586,7 @@ fn shares(request: &SearchRequest, found: &[Ranked<'_>]) -> Vec<f32> {
     let spots: Vec<usize> = (0..tied.len()).filter(is_new).collect();
     let kept: f32 = spots.iter().map(|index| weights[*index]).sum();
     // Streets of the same name that were not kept are no nearer than the last one kept.
-    let dropped = (first.candidate.namesakes as usize).saturating_sub(tied.len());
+    let dropped = first.candidate.dropped;
     let least = weights.iter().copied().fold(1.0, f32::min);
     let all = kept + dropped as f32 * least;
     weights.iter().map(|one| one / all).collect()

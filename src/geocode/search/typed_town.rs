@@ -54,7 +54,7 @@ impl Geocoder {
                 candidates.push(candidate(number, street, fit, &reading));
             }
         }
-        self.keep_first(request, candidates, begin);
+        self.keep_first(query, &reading, request, candidates, begin);
         self.finish_streets(query, &reading, request, candidates, begin);
     }
 }

@@ -35,10 +35,12 @@ impl Numerals {
             let roman = roman(value);
             let of_value = forms.entry(value).or_default();
             of_value.push(value.to_string());
-            of_value.extend(["", "e", "eme", "ieme"].map(|end| format!("{roman}{end}")));
-        }
-        for form in ["ier", "iere"] {
-            forms.entry(1).or_default().push(form.into());
+            // `Ieme` alone is only the ending of an ordinal: `152 ieme`.
+            let ends: &[&str] = match value {
+                1 => &["", "er", "ere"],
+                _ => &["", "e", "eme", "ieme"],
+            };
+            of_value.extend(ends.iter().map(|end| format!("{roman}{end}")));
         }
         for (value, cardinal, ordinal) in WORDS {
             let of_value = forms
@@ -129,7 +131,9 @@ mod tests {
         ] {
             assert!(forms(one).iter().any(|form| form == other), "{one} {other}");
         }
-        assert!(forms("rue").is_empty() && forms("1945").is_empty());
+        for word in ["rue", "1945", "ieme"] {
+            assert!(forms(word).is_empty(), "{word}");
+        }
     }
 
     #[test]

@@ -54,6 +54,42 @@ fn provisional_numbers_are_not_offered() {
 }
 
 #[test]
+fn a_house_number_of_five_digits_is_no_postal_code() {
+    let street = "Rue de la Martinique";
+    let row = in_commune("97105", "Basse-Terre", street, 10_575, 16.0);
+    let geocoder = Geocoder::new(vec![segment(&[row])]);
+    for text in [
+        "10575 rue de la martinique basse-terre",
+        "97100 basse-terre 10575 rue de la martinique",
+    ] {
+        let found = search(&geocoder, text, false);
+        let expected = format!("10575 {street}, 97105");
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_number_in_the_name_leaves_the_house_number() {
+    let rows = [
+        in_mende("0550", "Chemin des Quatre Vents", Some(4), ""),
+        in_mende("0560", "Rue du 152 Ieme Ri", Some(1), ""),
+        in_mende("0570", "Place Saint-François 3", Some(27), ""),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    #[rustfmt::skip]
+    let cases = [
+        ("4 chemin des uatre vents 48000 mende", "4 Chemin des Quatre Vents, 48095"),
+        ("1 rue du 152 iemxe ri 48000 mende", "1 Rue du 152 Ieme Ri, 48095"),
+        ("27 place saint-françois 3, bâtiment les érables, 48000 mende", "27 Place Saint-François 3, 48095"),
+        ("27 place saint-françois 3 mende centre", "27 Place Saint-François 3, 48095"),
+    ];
+    for (text, expected) in cases {
+        let found = search(&geocoder, text, false);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+    }
+}
+
+#[test]
 fn dates_are_no_house_numbers_and_france_may_be_a_name() {
     let rows = [
         in_mende("0530", "Rue du Onze Novembre", Some(4), ""),

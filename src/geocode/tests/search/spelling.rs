@@ -66,10 +66,12 @@ fn words_written_together_are_not_taken_for_one_of_them() {
         in_mende("0750", "Avenue du Huit Mai", Some(8), ""),
         in_mende("0760", "Rue Bel Air", Some(1), ""),
         in_mende("0770", "Place Saint-Géraud", Some(7), ""),
+        in_mende("0780", "Rue des Puits", Some(2), ""),
     ];
     let geocoder = Geocoder::new(vec![segment(&rows)]);
     for (text, expected) in [
         ("2 impasse despuits", "2 Impasse des Puits, 48095"),
+        ("2 ruedes puits", "2 Rue des Puits, 48095"),
         ("10 rue bernardsaisset", "10 Rue Bernard Saisset, 48095"),
         ("7 ruesaint-pierre", "7 Rue Saint-Pierre, 48095"),
         ("8 avenue duhuit mai", "8 Avenue du Huit Mai, 48095"),
@@ -93,6 +95,8 @@ fn a_title_left_out_and_words_added_leave_the_answer_sure() {
         ("3 avenue foch 48000 mende", "3 Avenue du Maréchal Foch"),
         ("rue de la République MENDE \"centre\"", "Rue de la République"),
         ("12 rue de la République, quartier de la Gare, Mende", "12 Rue de la République"),
+        ("Mairie de Mende, rue de la République, 48000 Mende", "Rue de la République"),
+        ("Mairie de Mende, rue de la République", "Rue de la République"),
         ("Cabinet Foch, 12 rue de la République 48000 Mende", "12 Rue de la République"),
         ("12 rue de la République chez M. Martin Mende centre ville", "12 Rue de la République"),
     ];

@@ -81,6 +81,46 @@ fn the_centre_of_a_town_is_the_town_unless_a_place_is_called_so() {
 }
 
 #[test]
+fn a_town_in_the_name_of_its_street_belongs_to_the_street() {
+    let row = |street: &str, name: &str, lat: f64| AddressRow {
+        id: format!("48128_{street}_00002"),
+        ..in_commune("48128", "Rimeize", name, 2, lat)
+    };
+    let rows = [
+        row("0010", "Impasse de la Vallée", 44.76),
+        row("0020", "Vallée de la Rimeize", 44.77),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    for (text, expected) in [
+        ("2 vallee de la rimeize 48200", "2 Vallée de la Rimeize"),
+        ("2 vallée de la Rimeize", "2 Vallée de la Rimeize"),
+        (
+            "2 impasse de la vallée 48200 Rimeize",
+            "2 Impasse de la Vallée",
+        ),
+        ("2 impasse de la vallée Rimeize", "2 Impasse de la Vallée"),
+    ] {
+        let found = &search(&geocoder, text, false)[0];
+        assert_eq!(
+            label(&geocoder, found),
+            format!("{expected}, 48128"),
+            "{text}"
+        );
+        assert!(found.probability > 0.8, "{text}: {}", found.probability);
+    }
+}
+
+#[test]
+fn a_town_with_two_typing_errors_is_found_with_its_street() {
+    let geocoder = Geocoder::new(vec![segment(&rows())]);
+    let found = &search(&geocoder, "19 avenue de la gare marbejolz", false)[0];
+    assert_eq!(label(&geocoder, found), "19 Avenue de la Gare, 48092");
+    assert_eq!(found.matched.city, PartMatch::Fuzzy);
+    let probability = found.probability;
+    assert!((0.5..0.9).contains(&probability), "{probability}");
+}
+
+#[test]
 fn a_former_commune_tells_two_streets_of_one_name_apart() {
     let former = |street: &str, code: &str, name: &str, lat: f64| AddressRow {
         insee_code: "48009".into(),
@@ -359,6 +399,7 @@ fn the_town_decides_between_two_streets_of_one_postal_code() {
         ("Villeneuve du Pareage", 43.15),
         ("Villeneuve", 43.15),
         ("Falga", 43.09),
+        ("Vileneufe", 43.15),
     ] {
         let found = search(
             &geocoder,

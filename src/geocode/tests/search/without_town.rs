@@ -36,6 +36,18 @@ fn of_many_streets_of_one_name_the_nearest_comes_first() {
 }
 
 #[test]
+fn of_many_streets_of_one_name_the_one_with_the_house_number_is_found() {
+    let mut rows = town_halls();
+    rows[70].number = Some(95);
+    rows[70].id = format!("{}_0900_00095", rows[70].insee_code);
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let found = &search(&geocoder, "95 place de la mairie", false)[0];
+    let expected = format!("95 Place de la Mairie, {}", rows[70].insee_code);
+    assert_eq!(label(&geocoder, found), expected);
+    assert!(found.probability > 0.9, "{}", found.probability);
+}
+
+#[test]
 fn a_street_named_after_a_town_is_found_elsewhere() {
     let mut row = in_mende("0010", "Route de Marvejols", Some(12), "");
     (row.insee_code, row.commune) = ("48061".into(), "Florac Trois Rivières".into());
@@ -110,6 +122,33 @@ fn a_street_type_before_the_beginning_of_a_town_names_no_street() {
     let found = search(&geocoder, "35 avenue de mon", true);
     let expected = "35 Avenue de Mondon, 48092";
     assert_eq!(label(&geocoder, &found[0]), expected, "{found:?}");
+}
+
+#[test]
+fn a_street_type_alone_is_completed_to_streets() {
+    let rows = [
+        in_mende("0010", "Rue du Pont", Some(2), ""),
+        in_commune("48092", "Marvejols", "Rue du Barry", 2, 44.5),
+    ];
+    let geocoder = Geocoder::new(vec![segment(&rows)]);
+    let at_barry = Some((rows[1].lat, rows[1].lon));
+    for (text, near, expected) in [
+        ("2 Rue du", None, "2 Rue du Pont, 48095"),
+        ("2 Rue du", at_barry, "2 Rue du Barry, 48092"),
+        ("2 Rue d", at_barry, "2 Rue du Barry, 48092"),
+    ] {
+        let request = SearchRequest {
+            text: text.into(),
+            limit: 5,
+            autocomplete: true,
+            near,
+            ..SearchRequest::default()
+        };
+        let found = geocoder.search(&request);
+        assert_eq!(label(&geocoder, &found[0]), expected, "{text}");
+        let is_house = found.iter().all(|one| one.kind == ResultKind::HouseNumber);
+        assert!(is_house && found.len() == 2, "{found:?}");
+    }
 }
 
 #[test]
