@@ -87,6 +87,7 @@ const FOUND = {
   "one professional, one private": "professionnel et particulier",
   "same reference": "même référence",
   "different references": "références différentes",
+  "consecutive references": "références consécutives",
   "different portals": "portails différents",
   "same portal, one after the other": "même portail, l’une après l’autre",
   "same portal, online at the same time": "même portail, en ligne en même temps",

@@ -6,6 +6,7 @@
 use super::blocks::classes_differ;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
+use super::reference_number;
 use super::seller::SellerKind;
 use super::street;
 use super::text;
@@ -513,16 +514,22 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Compares mandate references.
+/// Compares mandate references: equal, different, consecutive.
 pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {
         return None;
     }
-    let shared = one
-        .references
-        .iter()
-        .any(|reference| other.references.contains(reference));
-    Some(u8::from(!shared))
+    let have_pair = |is_pair: fn(u64, u64) -> bool| {
+        let mut references = one.references.iter();
+        references.any(|first| other.references.iter().any(|next| is_pair(*first, *next)))
+    };
+    Some(if have_pair(|first, next| first == next) {
+        0
+    } else if have_pair(reference_number::are_consecutive) {
+        2
+    } else {
+        1
+    })
 }
 
 /// Compares the numbers in URLs, which portals of one group share.

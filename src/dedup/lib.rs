@@ -28,6 +28,7 @@ mod marks;
 mod outline;
 mod portals;
 mod rarity;
+mod reference_number;
 mod rooms;
 mod seller;
 pub mod settings;

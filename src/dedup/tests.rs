@@ -195,6 +195,26 @@ fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence(
 }
 
 #[test]
+fn consecutive_references_show_two_homes_even_if_the_seller_is_unknown() {
+    let numbered = |reference: &str| {
+        let changes = [
+            ("/reference", json!(reference)),
+            ("/description", Value::Null),
+            ("/seller", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let bits = |one: &str, other: &str| {
+        let found = compare(&numbered(one), &numbered(other));
+        assert!(!found.one_seller);
+        evidence(&found, ComparedField::Reference).unwrap().bits
+    };
+    assert!(bits("6138MS", "6139 MS") < -3.0);
+    assert!(bits("6138MS", "7139MS") > 0.0);
+    assert!(bits("6138MS", "6138-MS") > 0.0);
+}
+
+#[test]
 fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
     let second = with(
         elsewhere(&[("/seller", json!({"name": "Agence du Canal"}))]),

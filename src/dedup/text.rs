@@ -6,6 +6,7 @@
 
 use super::digest::{self, EMPTY, mix, step};
 use super::inline_vec::InlineVec;
+use super::reference_number;
 
 /// Bins of a sketch.
 pub const LANES: usize = 64;
@@ -369,10 +370,10 @@ impl FoldedText {
     /// Returns the digest of the whole text as a reference, equal to that of the same reference inside a text; `None`
     /// if the text is not a reference.
     pub fn as_reference(&self) -> Option<u64> {
-        let characters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
-        let is_reference =
-            REFERENCE_CHARS.contains(&characters.count()) && self.0.iter().any(u8::is_ascii_digit);
-        is_reference.then(|| mix(self.digest()))
+        let characters: Vec<u8> = self.words().flatten().copied().collect();
+        let has_digit = characters.iter().any(u8::is_ascii_digit);
+        let is_reference = has_digit && REFERENCE_CHARS.contains(&characters.len());
+        is_reference.then(|| reference_number::digest_of(&characters))
     }
 
     /// Returns the digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
@@ -465,23 +466,19 @@ fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
     for _ in 0..REFERENCE_WORDS_MAX {
         let (word, mut after) = next_word(text)?;
-        let mut hashed = digest::hash(word);
-        let mut characters = word.len();
-        let mut has_digit = word.iter().any(u8::is_ascii_digit);
+        let mut characters = word.to_vec();
         while let [b'-' | b'_' | b'/', next, ..] = after {
             if !next.is_ascii_alphanumeric() {
                 break;
             }
             let (word, rest) = next_word(after)?;
-            hashed = word.iter().fold(hashed, |hashed, byte| step(hashed, *byte));
-            characters += word.len();
-            has_digit |= word.iter().any(u8::is_ascii_digit);
+            characters.extend_from_slice(word);
             after = rest;
         }
-        if has_digit {
+        if characters.iter().any(u8::is_ascii_digit) {
             return REFERENCE_CHARS
-                .contains(&characters)
-                .then_some((mix(hashed), after));
+                .contains(&characters.len())
+                .then(|| (reference_number::digest_of(&characters), after));
         }
         let is_filler = matches!(
             word,

@@ -305,10 +305,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Reference,
-        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident.",
+        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident. Two homes that one agency starts to sell together have consecutive numbers, which two agencies hardly ever give one home.",
         levels: &[
             level("same reference", 0.5, 8.0),
             level("different references", 0.6, -5.0),
+            level("consecutive references", -5.0, -7.0),
         ],
     },
     FieldWeights {
