@@ -96,6 +96,7 @@ const FOUND = {
   "charges equal": "mêmes charges",
   "lots equal": "même nombre de lots",
   "different, on the same portal": "différent, sur le même portail",
+  "different, with one word for the place": "différent, avec le même mot pour le lieu",
   "house and flat": "maison et appartement",
   "home and new-build programme": "logement et programme neuf",
   "house and flat, one long text and surface": "maison et appartement, même texte long et même surface",

@@ -7,10 +7,10 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ENERGY_CLASSES_EQUAL, MEASURED_AGAIN, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON,
-    ONLINE_TOGETHER, OTHER_NAME, SURFACE_ROUNDED, amenities, are_rentals_of_one_seller,
-    are_two_units, bedrooms, building, condominium, count_difference, description, district,
-    energy, figures, floor, identifier, kind, land, photos, place, portal, previous_price, price,
-    reference, seller, street_address, surface, titles,
+    ONLINE_TOGETHER, OTHER_NAME, SURFACE_NEAR, SURFACE_ROUNDED, amenities,
+    are_rentals_of_one_seller, are_two_units, bedrooms, building, condominium, count_difference,
+    description, district, energy, figures, floor, identifier, kind, land, photos, place, portal,
+    previous_price, price, reference, seller, street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -259,6 +259,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         && portal(one, other) == Some(ONLINE_TOGETHER)
         && floor(one, other) != Some(0);
     let are_rentals_of_one_seller = are_rentals_of_one_seller(one, other);
+    let have_one_diagnostic = !one_seller && have_one_diagnostic(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
             // All homes of a programme have its address.
@@ -287,6 +288,9 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             let is_of_text = matches!(field, ComparedField::Text | ComparedField::Figures);
             let is_shared = are_rooms && is_of_whole_flat(field) || is_series && is_of_text;
             let bits = if is_shared { bits.min(0.0) } else { bits };
+            // Two agencies choose other figures for one home.
+            let is_excused = field == ComparedField::Figures && have_one_diagnostic;
+            let bits = if is_excused { bits.max(0.0) } else { bits };
             comparison.bits += bits;
             comparison.evidence.push(FieldEvidence {
                 field,
@@ -334,6 +338,17 @@ fn are_thin(
         | (ComparedField::Energy, Some(ENERGY_CLASSES_EQUAL)) => true,
         (_, Some(level)) => level_weight(*field, *level, one_seller, programme) <= 0.0,
     })
+}
+
+/// Returns whether both energy scores are equal, and the surfaces equal or nearly so.
+fn have_one_diagnostic(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+    let is_at_most = |wanted: ComparedField, most: u8| {
+        let found = |(field, level): &(ComparedField, Option<u8>)| {
+            *field == wanted && level.is_some_and(|level| level <= most)
+        };
+        levels.iter().any(found)
+    };
+    is_at_most(ComparedField::Energy, 0) && is_at_most(ComparedField::Surface, SURFACE_NEAR)
 }
 
 /// Returns the bits added to a level of a field between thin adverts.

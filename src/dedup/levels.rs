@@ -4,6 +4,7 @@
 //! missing in either.
 
 use super::blocks::classes_differ;
+use super::district::name_one_place;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
 use super::reference_number;
@@ -133,6 +134,8 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Level of [`surface`]: equal when rounded.
 pub const SURFACE_ROUNDED: u8 = 2;
+/// Level of [`surface`]: within 2.5 %.
+pub const SURFACE_NEAR: u8 = 3;
 /// Level of [`surface`]: within 6 %, as two people measure one home.
 pub const MEASURED_AGAIN: u8 = 4;
 
@@ -554,10 +557,16 @@ pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Compares the names of districts: one portal names a district consistently, two portals may name it differently.
 pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    if one.district? == other.district? {
-        return Some(0);
-    }
-    Some(if one.portal == other.portal { 1 } else { 2 })
+    let (first, second) = (one.district?, other.district?);
+    Some(if first == second {
+        0
+    } else if one.portal == other.portal {
+        1
+    } else if name_one_place(first, second) {
+        3
+    } else {
+        2
+    })
 }
 
 /// Level of [`portal`]: one portal shows both at the same time.

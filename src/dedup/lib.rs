@@ -19,6 +19,7 @@ mod codec;
 mod compare;
 mod contradiction;
 mod digest;
+mod district;
 mod fingerprint;
 mod identifiers;
 mod images;

@@ -215,6 +215,24 @@ fn consecutive_references_show_two_homes_even_if_the_seller_is_unknown() {
 }
 
 #[test]
+fn texts_without_a_common_figure_show_nothing_if_both_have_one_diagnostic() {
+    let words =
+        "Bel appartement lumineux et calme, à 250 m du parc et à 600 m du métro, avec cave.";
+    let changes = [
+        ("/description", json!(words)),
+        ("/seller", json!({"name": "Agence du Canal"})),
+    ];
+    let copy = elsewhere(&changes);
+    let bits = |other: &Value| {
+        let figures = evidence(&judged(other), ComparedField::Figures);
+        figures.unwrap().bits
+    };
+    assert_eq!(bits(&copy), 0.0);
+    let score = ("/habitation/climate/epcEnergyScore", json!(180));
+    assert!(bits(&with(copy, &[score])) < -1.0);
+}
+
+#[test]
 fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
     let second = with(
         elsewhere(&[("/seller", json!({"name": "Agence du Canal"}))]),
