@@ -287,21 +287,27 @@ impl FoldedText {
 
     /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn mentions_new_build(&self) -> bool {
-        NEW_BUILD_PHRASES
+        let has_phrase = NEW_BUILD_PHRASES
             .iter()
-            .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+            .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some());
+        has_phrase || self.has_new(is_type_of_home)
+    }
+
+    /// Returns whether a word for new follows one of a kind.
+    fn has_new(&self, is_of_kind: impl Fn(&[u8]) -> bool) -> bool {
+        let mut follows = false;
+        self.words().any(|word| {
+            let is_new = follows && NEW_WORDS.contains(&word);
+            follows = is_of_kind(word);
+            is_new
+        })
     }
 
     /// Returns whether a title says that the home is sold off plan or newly built. In a title alone, `neuf` between
     /// separators and a date of completion say so too; in a description they may be about the kitchen.
     pub fn is_title_of_new_build(&self) -> bool {
         let words: Vec<&[u8]> = self.words().collect();
-        // `T3` and `F3` too.
-        let is_type = |word: &[u8]| matches!(word, [b't' | b'f', b'1'..=b'9']);
-        let is_home = |word: &[u8]| NEW_BUILD_NOUNS.contains(&word) || is_type(word);
-        let is_named = words
-            .windows(2)
-            .any(|pair| is_home(pair[0]) && NEW_WORDS.contains(&pair[1]));
+        let is_named = self.has_new(|word| NEW_BUILD_NOUNS.contains(&word));
         let is_year = |word: &[u8]| {
             let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
             matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
@@ -392,6 +398,11 @@ impl FoldedText {
             }
         })
     }
+}
+
+/// Returns whether a word is the type of a home: `T3`, `F3`.
+fn is_type_of_home(word: &[u8]) -> bool {
+    matches!(word, [b't' | b'f', b'1'..=b'9'])
 }
 
 /// Returns the position of a word, or of several, in a text.
@@ -647,6 +658,15 @@ mod tests {
         assert!(has_own(TEXT));
         assert!(has_own(
             "Studios meublés avec services, au pied du métro et des commerces."
+        ));
+    }
+
+    #[test]
+    fn texts_of_new_homes_are_recognised_by_the_type_of_home() {
+        let is_new = |text: &str| FoldedText::from_text(text).mentions_new_build();
+        assert!(is_new("À vendre beau type T3 neuf de 63 m²."));
+        assert!(!is_new(
+            "T3 refait à neuf, cuisine neuve, appartement de 1932."
         ));
     }
 
