@@ -467,16 +467,23 @@ pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Returns whether two adverts are lots of one seller: they have the same text but different prices. The text must name
-/// several homes, or one portal must show both at the same time with different surfaces.
+/// Returns whether two adverts are lots of one seller. They have the same text, which names several homes, and different
+/// prices or one portal that shows both at the same time. If the text does not name several homes, they have different
+/// prices and surfaces, and one portal shows both at the same time.
 fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS], name_lots: bool) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);
         found.and_then(|(_, level)| *level)
     };
-    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
-        && level(ComparedField::Surface).is_some_and(|level| level > 2);
+    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER);
+    let has_other =
+        |field: ComparedField, from: u8| level(field).is_some_and(|level| level >= from);
+    let has_other_price = has_other(ComparedField::Price, 1);
+    let has_other_surface = has_other(ComparedField::Surface, SURFACE_NEAR);
     level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
-        && level(ComparedField::Price).is_some_and(|level| level > 0)
-        && (name_lots || are_shown_together)
+        && if name_lots {
+            has_other_price || are_shown_together
+        } else {
+            has_other_price && has_other_surface && are_shown_together
+        }
 }

@@ -333,7 +333,7 @@ fn lots_of_one_price_that_a_portal_shows_together_are_not_merged() {
 }
 
 #[test]
-fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
+fn homes_of_one_text_that_names_several_count_as_lots() {
     let of = |text: &str, price: u32| {
         let url = json!(format!("https://toits-et-murs.example/annonce/{price}"));
         let changes = [
@@ -349,6 +349,7 @@ fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
         stationnement, à deux pas des écoles, des commerces et du tramway.";
     let lots = compare(&of(text, 249_000), &of(text, 256_000));
     assert_eq!(lots.veto, Some(Veto::Programme));
+    assert!(compare(&of(text, 249_000), &of(text, 249_000)).programme);
     assert!(
         !of(
             "Copropriété de 45 lots, charges annuelles de 900 euros.",

@@ -17,8 +17,9 @@ const LONG_TEXT_SHINGLES: u16 = 30;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
 /// Phrases that only adverts of new homes contain.
-const NEW_BUILD_PHRASES: [&[u8]; 8] = [
+const NEW_BUILD_PHRASES: [&[u8]; 9] = [
     b"programme neuf",
+    b"programme situe",
     b"programme immobilier neuf",
     b"residence neuve",
     b"appartement neuf",
@@ -35,9 +36,10 @@ const NEW_BUILD_NOUNS: [&[u8]; 10] = [
 /// Words for new.
 const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
 /// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
-/// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
+/// count only between adverts of one text, with several prices or on one portal. "45 lots" is not among them: the law makes every flat say
 /// it.
-const LOT_PHRASES: [&[u8]; 8] = [
+const LOT_PHRASES: [&[u8]; 9] = [
+    b"du studio au",
     b"nouvelle residence",
     b"nouveau programme",
     b"nouveaux logements",
