@@ -82,6 +82,8 @@ pub struct Comparison {
     pub prior_bits: f32,
     /// The part of `bits` due to other homes of the same price and surface; 0 or less.
     pub lookalike_bits: f32,
+    /// The part of `bits` that is subtracted because little more than price and surface speaks for one home; 0 or less.
+    pub thin_bits: f32,
     /// The veto that keeps them apart regardless of the bits, if any.
     pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
@@ -111,6 +113,12 @@ impl Comparison {
     /// Returns the bits without the prior bits.
     pub fn evidence_bits(&self) -> f32 {
         self.bits - self.prior_bits
+    }
+
+    /// Returns the evidence that an advert is of the home of a property which another advert shows, bits. An advert with
+    /// few fields does not contradict that, so [`Comparison::thin_bits`] are left out.
+    pub fn member_bits(&self) -> f32 {
+        self.evidence_bits() - self.thin_bits
     }
 
     /// Returns the verdict that follows from veto and probability.
@@ -205,6 +213,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         bits: prior_bits + lookalike_bits,
         prior_bits,
         lookalike_bits,
+        thin_bits: 0.0,
         veto: None,
         one_seller: false,
         programme: of_programme(one, other),
@@ -292,6 +301,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             let is_excused = field == ComparedField::Figures && have_one_diagnostic;
             let bits = if is_excused { bits.max(0.0) } else { bits };
             comparison.bits += bits;
+            comparison.thin_bits += thin_bits;
             comparison.evidence.push(FieldEvidence {
                 field,
                 level,

@@ -877,6 +877,22 @@ fn near_matches_do_not_form_a_chain() {
 }
 
 #[test]
+fn an_advert_with_few_fields_does_not_keep_out_a_copy_that_differs_a_little() {
+    let listed = Fingerprint {
+        rooms: Some(3),
+        ..thin(312_000, 6_135, b"75113")
+    };
+    let copy = fingerprint(&elsewhere(&[
+        ("/habitation/surface/total", json!(62.0)),
+        ("/currentPrice", json!({"value": 311_500})),
+    ]));
+    let compared = compare(&copy, &listed);
+    assert!(compared.thin_bits < -4.0 && compared.member_bits() > 0.0);
+    let property = [candidate(1, 1, &flat()), candidate_of(1, 2, listed)];
+    assert_eq!(assigned(&copy, &property).property, joined(1));
+}
+
+#[test]
 fn adverts_that_a_person_put_together_do_not_keep_out_what_fits_one_of_them() {
     let new = fingerprint(&flat());
     let copy = candidate(1, 1, &elsewhere(&[]));
