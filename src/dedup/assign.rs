@@ -216,7 +216,10 @@ fn is_excused(only: Contradiction, comparison: &Comparison) -> bool {
             comparison.shares_pictures() || comparison.is_one_text
         }
         Contradiction::Energy => {
-            comparison.shares_pictures() || comparison.is_one_text || comparison.is_one_plot()
+            comparison.shares_pictures()
+                || comparison.is_one_text
+                || comparison.is_one_plot()
+                || comparison.is_one_flat()
         }
         Contradiction::Surface => comparison.is_one_plot(),
         Contradiction::Floor | Contradiction::Land => false,

@@ -7,7 +7,7 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ENERGY_CLASSES_EQUAL, MEASURED_AGAIN, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON,
-    ONLINE_TOGETHER, OTHER_NAME, SURFACE_NEAR, SURFACE_ROUNDED, amenities,
+    ONLINE_TOGETHER, OTHER_NAME, SURFACE_NEAR, SURFACE_ROUNDED, WITHIN_350_M, amenities,
     are_rentals_of_one_seller, are_two_units, bedrooms, building, condominium, count_difference,
     description, district, energy, figures, floor, identifier, kind, land, photos, place, portal,
     previous_price, price, reference, seller, street_address, surface, titles,
@@ -159,6 +159,18 @@ impl Comparison {
             && self.is_at_most(ComparedField::Land, 0)
             && self.is_at_most(ComparedField::Price, 0)
             && self.is_at_most(ComparedField::Surface, MEASURED_AGAIN)
+    }
+
+    /// Returns whether two sellers show a flat on one storey within 350 m, with one price and one surface. One of them then
+    /// has another diagnostic. One seller may sell several flats of one plan.
+    pub fn is_one_flat(&self) -> bool {
+        let are_two_sellers = self.level(ComparedField::Seller).is_some() && !self.one_seller;
+        are_two_sellers
+            && !self.programme
+            && self.is_at_most(ComparedField::Place, WITHIN_350_M)
+            && self.is_at_most(ComparedField::Floor, 0)
+            && self.is_at_most(ComparedField::Price, 0)
+            && self.is_at_most(ComparedField::Surface, SURFACE_ROUNDED)
     }
 
     /// Returns whether the titles show two homes of a series. A common text, its figures, and the rarity of a common

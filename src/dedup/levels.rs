@@ -74,6 +74,8 @@ fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
 
+/// Level of [`place`]: within 350 m.
+pub const WITHIN_350_M: u8 = 2;
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 
@@ -125,7 +127,7 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(if !is_one {
         OTHER_ADDRESS
-    } else if matches!(place(one, other), Some(0..=2)) {
+    } else if matches!(place(one, other), Some(0..=WITHIN_350_M)) {
         SAME_AS_POSITION
     } else {
         SAME_ADDRESS

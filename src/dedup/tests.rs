@@ -1049,6 +1049,30 @@ fn one_plot_and_price_outweigh_a_second_measurement_of_a_house() {
 }
 
 #[test]
+fn one_storey_price_and_surface_outweigh_another_diagnostic_of_a_flat() {
+    let words =
+        "Bel appartement lumineux et calme, proche du parc et du métro, avec cave et balcon.";
+    let climate = json!({"epcEnergy": "ENERGY_CLASSIFICATION_F", "epcEnergyScore": 340});
+    let other = elsewhere(&[
+        ("/medias", Value::Null),
+        ("/description", json!(words)),
+        ("/habitation/climate", climate),
+    ]);
+    let is_admitted = |other: &Value| {
+        let (one, other) = (fingerprint(&flat()), fingerprint(other));
+        admits(&one, &other, &compare(&one, &other))
+    };
+    let of_another = with(
+        other.clone(),
+        &[("/seller", json!({"name": "Agence du Canal"}))],
+    );
+    assert!(is_admitted(&of_another));
+    assert!(!is_admitted(&other), "one seller");
+    let dearer = with(of_another, &[("/currentPrice", json!({"value": 315_000}))]);
+    assert!(!is_admitted(&dearer));
+}
+
+#[test]
 fn pictures_on_one_portal_identify_a_home_only_if_two_known_sellers_show_them() {
     let nameless = [("/seller", Value::Null), ("/isPro", Value::Null)];
     let one = with(flat(), &nameless);
