@@ -182,7 +182,7 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
         if comparison.bits > 0.0 {
             support += SUPPORT_BITS.0;
         }
-        against -= DOUBT_SHARE * comparison.evidence_bits().min(0.0);
+        against -= DOUBT_SHARE * comparison.member_bits().min(0.0);
     }
     Some(Fit {
         property: best.property,
@@ -197,7 +197,7 @@ fn judge(new: &Fingerprint, cluster: &[(AssignmentCandidate, Comparison)]) -> Op
 
 /// Returns whether an advert of a property admits another advert, by their comparison.
 pub fn admits(new: &Fingerprint, member: &Fingerprint, comparison: &Comparison) -> bool {
-    if comparison.veto.is_some() || comparison.evidence_bits() < MEMBER_EVIDENCE_MIN {
+    if comparison.veto.is_some() || comparison.member_bits() < MEMBER_EVIDENCE_MIN {
         return false;
     }
     let mut found = contradictions(new, member);
@@ -216,7 +216,10 @@ fn is_excused(only: Contradiction, comparison: &Comparison) -> bool {
             comparison.shares_pictures() || comparison.is_one_text
         }
         Contradiction::Energy => {
-            comparison.shares_pictures() || comparison.is_one_text || comparison.is_one_plot()
+            comparison.shares_pictures()
+                || comparison.is_one_text
+                || comparison.is_one_plot()
+                || comparison.is_one_flat()
         }
         Contradiction::Surface => comparison.is_one_plot(),
         Contradiction::Floor | Contradiction::Land => false,

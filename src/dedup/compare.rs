@@ -7,10 +7,10 @@ use super::fingerprint::Fingerprint;
 use super::inline_vec::InlineVec;
 use super::levels::{
     ENERGY_CLASSES_EQUAL, MEASURED_AGAIN, NEARLY_ONE_TEXT, ONE_AGENCY, ONE_NETWORK, ONE_PERSON,
-    ONLINE_TOGETHER, OTHER_NAME, SURFACE_ROUNDED, amenities, are_rentals_of_one_seller,
-    are_two_units, bedrooms, building, condominium, count_difference, description, district,
-    energy, figures, floor, identifier, kind, land, photos, place, portal, previous_price, price,
-    reference, seller, street_address, surface, titles,
+    ONLINE_TOGETHER, OTHER_NAME, SURFACE_NEAR, SURFACE_ROUNDED, WITHIN_350_M, amenities,
+    are_rentals_of_one_seller, are_two_units, bedrooms, building, condominium, count_difference,
+    description, district, energy, figures, floor, identifier, kind, land, photos, place, portal,
+    previous_price, price, reference, seller, street_address, surface, titles,
 };
 use super::portals::RATE_BITS_MAX;
 use super::rarity::{RARITY_BITS_MAX, Surroundings};
@@ -82,6 +82,8 @@ pub struct Comparison {
     pub prior_bits: f32,
     /// The part of `bits` due to other homes of the same price and surface; 0 or less.
     pub lookalike_bits: f32,
+    /// The part of `bits` that is subtracted because little more than price and surface speaks for one home; 0 or less.
+    pub thin_bits: f32,
     /// The veto that keeps them apart regardless of the bits, if any.
     pub veto: Option<Veto>,
     /// Whether both have the same seller; other weights then apply.
@@ -111,6 +113,12 @@ impl Comparison {
     /// Returns the bits without the prior bits.
     pub fn evidence_bits(&self) -> f32 {
         self.bits - self.prior_bits
+    }
+
+    /// Returns the evidence that an advert is of the home of a property which another advert shows, bits. An advert with
+    /// few fields does not contradict that, so [`Comparison::thin_bits`] are left out.
+    pub fn member_bits(&self) -> f32 {
+        self.evidence_bits() - self.thin_bits
     }
 
     /// Returns the verdict that follows from veto and probability.
@@ -151,6 +159,18 @@ impl Comparison {
             && self.is_at_most(ComparedField::Land, 0)
             && self.is_at_most(ComparedField::Price, 0)
             && self.is_at_most(ComparedField::Surface, MEASURED_AGAIN)
+    }
+
+    /// Returns whether two sellers show a flat on one storey within 350 m, with one price and one surface. One of them then
+    /// has another diagnostic. One seller may sell several flats of one plan.
+    pub fn is_one_flat(&self) -> bool {
+        let are_two_sellers = self.level(ComparedField::Seller).is_some() && !self.one_seller;
+        are_two_sellers
+            && !self.programme
+            && self.is_at_most(ComparedField::Place, WITHIN_350_M)
+            && self.is_at_most(ComparedField::Floor, 0)
+            && self.is_at_most(ComparedField::Price, 0)
+            && self.is_at_most(ComparedField::Surface, SURFACE_ROUNDED)
     }
 
     /// Returns whether the titles show two homes of a series. A common text, its figures, and the rarity of a common
@@ -205,6 +225,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         bits: prior_bits + lookalike_bits,
         prior_bits,
         lookalike_bits,
+        thin_bits: 0.0,
         veto: None,
         one_seller: false,
         programme: of_programme(one, other),
@@ -259,6 +280,7 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
         && portal(one, other) == Some(ONLINE_TOGETHER)
         && floor(one, other) != Some(0);
     let are_rentals_of_one_seller = are_rentals_of_one_seller(one, other);
+    let have_one_diagnostic = !one_seller && have_one_diagnostic(&levels);
     for (field, level) in levels {
         if let Some(level) = level {
             // All homes of a programme have its address.
@@ -287,7 +309,11 @@ pub fn compare_among(one: &Fingerprint, other: &Fingerprint, around: &Surroundin
             let is_of_text = matches!(field, ComparedField::Text | ComparedField::Figures);
             let is_shared = are_rooms && is_of_whole_flat(field) || is_series && is_of_text;
             let bits = if is_shared { bits.min(0.0) } else { bits };
+            // Two agencies choose other figures for one home.
+            let is_excused = field == ComparedField::Figures && have_one_diagnostic;
+            let bits = if is_excused { bits.max(0.0) } else { bits };
             comparison.bits += bits;
+            comparison.thin_bits += thin_bits;
             comparison.evidence.push(FieldEvidence {
                 field,
                 level,
@@ -334,6 +360,17 @@ fn are_thin(
         | (ComparedField::Energy, Some(ENERGY_CLASSES_EQUAL)) => true,
         (_, Some(level)) => level_weight(*field, *level, one_seller, programme) <= 0.0,
     })
+}
+
+/// Returns whether both energy scores are equal, and the surfaces equal or nearly so.
+fn have_one_diagnostic(levels: &[(ComparedField, Option<u8>); FIELDS]) -> bool {
+    let is_at_most = |wanted: ComparedField, most: u8| {
+        let found = |(field, level): &(ComparedField, Option<u8>)| {
+            *field == wanted && level.is_some_and(|level| level <= most)
+        };
+        levels.iter().any(found)
+    };
+    is_at_most(ComparedField::Energy, 0) && is_at_most(ComparedField::Surface, SURFACE_NEAR)
 }
 
 /// Returns the bits added to a level of a field between thin adverts.
@@ -452,16 +489,23 @@ pub(super) fn of_programme(one: &Fingerprint, other: &Fingerprint) -> bool {
     is_series || is_lot || (is(one) && is(other))
 }
 
-/// Returns whether two adverts are lots of one seller: they have the same text but different prices. The text must name
-/// several homes, or one portal must show both at the same time with different surfaces.
+/// Returns whether two adverts are lots of one seller. They have the same text, which names several homes, and different
+/// prices or one portal that shows both at the same time. If the text does not name several homes, they have different
+/// prices and surfaces, and one portal shows both at the same time.
 fn shown_as_lots(levels: &[(ComparedField, Option<u8>); FIELDS], name_lots: bool) -> bool {
     let level = |wanted: ComparedField| {
         let found = levels.iter().find(|(field, _)| *field == wanted);
         found.and_then(|(_, level)| *level)
     };
-    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER)
-        && level(ComparedField::Surface).is_some_and(|level| level > 2);
+    let are_shown_together = level(ComparedField::Portal) == Some(ONLINE_TOGETHER);
+    let has_other =
+        |field: ComparedField, from: u8| level(field).is_some_and(|level| level >= from);
+    let has_other_price = has_other(ComparedField::Price, 1);
+    let has_other_surface = has_other(ComparedField::Surface, SURFACE_NEAR);
     level(ComparedField::Text).is_some_and(|level| level <= NEARLY_ONE_TEXT)
-        && level(ComparedField::Price).is_some_and(|level| level > 0)
-        && (name_lots || are_shown_together)
+        && if name_lots {
+            has_other_price || are_shown_together
+        } else {
+            has_other_price && has_other_surface && are_shown_together
+        }
 }

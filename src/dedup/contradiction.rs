@@ -4,8 +4,9 @@
 //! A contradiction keeps an advert out of a property. The exception is a single contradiction if other evidence
 //! identifies the home ([`Comparison::is_identified`](super::Comparison::is_identified)); for a contradiction of
 //! commune, energy or price, shared pictures or the same text are enough, and for one of surface or energy, the plot
-//! and price of a house ([`Comparison::is_one_plot`](super::Comparison::is_one_plot)). `toise evaluate dedup` counts
-//! the merged pairs that have a contradiction.
+//! and price of a house ([`Comparison::is_one_plot`](super::Comparison::is_one_plot)), and for one of energy, the storey,
+//! price and surface of a flat ([`Comparison::is_one_flat`](super::Comparison::is_one_flat)). `toise evaluate dedup`
+//! counts the merged pairs that have a contradiction.
 
 use serde::Serialize;
 

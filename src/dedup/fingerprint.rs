@@ -4,6 +4,7 @@
 //! sketches. A field that is missing in the advert is missing here, and a comparison skips it.
 
 use super::digest;
+use super::district;
 use super::identifiers::{
     PictureNames, UnitAddress, address_number, is_page_of_new_build, picture_names, unit_address,
 };
@@ -80,7 +81,7 @@ pub struct Fingerprint {
     pub condominium_lots: Option<u16>,
     /// Charges of the condominium, EUR a year.
     pub charges_eur: Option<u32>,
-    /// Digest of the name of the district.
+    /// Digest of the name of the district, and of the word in it that names the place.
     pub district: Option<u32>,
     /// House number and digest of the street.
     pub street_address: Option<u32>,
@@ -282,7 +283,9 @@ impl Fingerprint {
                 .as_ref()
                 .and_then(|charges| charges.yearly_condonium_fees)
                 .and_then(|fees| positive(fees.get())),
-            district: location.and_then(|place| district(place.district.as_deref()?)),
+            district: location.and_then(|place| {
+                district::digest_of(place.district.as_deref()?, place.city.as_deref())
+            }),
             street_address: location.and_then(address_of),
             energy_class: climate.epc_energy.and_then(energy_class),
             climate_class: climate.epc_climate.and_then(climate_class),
@@ -372,12 +375,6 @@ fn small(number: f64) -> Option<u8> {
 fn score_of(number: f64) -> Option<u16> {
     let whole = number.round().min(f64::from(u16::MAX)) as u16;
     (whole > 0).then_some(whole)
-}
-
-/// Returns the digest of the name of a district; `None` if the name has no letters or digits.
-fn district(name: &str) -> Option<u32> {
-    let digest = FoldedText::from_text(name).digest();
-    (digest != digest::EMPTY).then_some(digest as u32)
 }
 
 fn energy_class(class: Energy) -> Option<u8> {

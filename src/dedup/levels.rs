@@ -4,8 +4,10 @@
 //! missing in either.
 
 use super::blocks::classes_differ;
+use super::district::name_one_place;
 use super::fingerprint::{ApproximatePosition, Fingerprint, OnlinePeriod};
 use super::images;
+use super::reference_number;
 use super::seller::SellerKind;
 use super::street;
 use super::text;
@@ -72,6 +74,8 @@ fn is_whole_city(city: u32, district: u32) -> bool {
     city.is_multiple_of(1_000) && city / 1_000 == district / 1_000
 }
 
+/// Level of [`place`]: within 350 m.
+pub const WITHIN_350_M: u8 = 2;
 /// Level of [`place`]: communes that may border on each other.
 pub const NEIGHBOURING_COMMUNE: u8 = 9;
 
@@ -123,7 +127,7 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
     Some(if !is_one {
         OTHER_ADDRESS
-    } else if matches!(place(one, other), Some(0..=2)) {
+    } else if matches!(place(one, other), Some(0..=WITHIN_350_M)) {
         SAME_AS_POSITION
     } else {
         SAME_ADDRESS
@@ -132,6 +136,8 @@ pub fn street_address(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Level of [`surface`]: equal when rounded.
 pub const SURFACE_ROUNDED: u8 = 2;
+/// Level of [`surface`]: within 2.5 %.
+pub const SURFACE_NEAR: u8 = 3;
 /// Level of [`surface`]: within 6 %, as two people measure one home.
 pub const MEASURED_AGAIN: u8 = 4;
 
@@ -513,16 +519,22 @@ pub fn seller(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     }
 }
 
-/// Compares mandate references.
+/// Compares mandate references: equal, different, consecutive.
 pub fn reference(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
     if one.references.is_empty() || other.references.is_empty() {
         return None;
     }
-    let shared = one
-        .references
-        .iter()
-        .any(|reference| other.references.contains(reference));
-    Some(u8::from(!shared))
+    let have_pair = |is_pair: fn(u64, u64) -> bool| {
+        let mut references = one.references.iter();
+        references.any(|first| other.references.iter().any(|next| is_pair(*first, *next)))
+    };
+    Some(if have_pair(|first, next| first == next) {
+        0
+    } else if have_pair(reference_number::are_consecutive) {
+        2
+    } else {
+        1
+    })
 }
 
 /// Compares the numbers in URLs, which portals of one group share.
@@ -547,10 +559,16 @@ pub fn condominium(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
 
 /// Compares the names of districts: one portal names a district consistently, two portals may name it differently.
 pub fn district(one: &Fingerprint, other: &Fingerprint) -> Option<u8> {
-    if one.district? == other.district? {
-        return Some(0);
-    }
-    Some(if one.portal == other.portal { 1 } else { 2 })
+    let (first, second) = (one.district?, other.district?);
+    Some(if first == second {
+        0
+    } else if one.portal == other.portal {
+        1
+    } else if name_one_place(first, second) {
+        3
+    } else {
+        2
+    })
 }
 
 /// Level of [`portal`]: one portal shows both at the same time.

@@ -7,11 +7,12 @@ use toise_contract::enums::{EnumPropertyClass, EnumPropertyOfferType};
 use toise_contract::listings::Advert;
 
 /// Phrases of descriptions that only rooms of shared flats have.
-const PHRASES: [&[u8]; 15] = [
+const PHRASES: [&[u8]; 16] = [
     b"chambre en colocation",
     b"chambres en colocation",
     b"chambre meublee en colocation",
-    b"chambre dans une colocation",
+    b"chambre disponible en colocation",
+    b"chambre est disponible en colocation",
     b"chambre dans colocation",
     b"chambre dans un appartement partage",
     b"chambre dans un appartement en colocation",
@@ -25,17 +26,25 @@ const PHRASES: [&[u8]; 15] = [
     b"rejoindre la colocation",
 ];
 /// Words of descriptions that name a shared home, unless one of [`OPEN_WORDS`] is just before them.
-const COLIVING: [&[u8]; 2] = [b"coliving", b"co-living"];
-/// Words before such a word that are searched for an open word: `possibilité de coliving`.
+const SHARED_HOMES: [&[u8]; 7] = [
+    b"coliving",
+    b"co-living",
+    b"dans une colocation",
+    b"dans cette colocation",
+    b"dans notre colocation",
+    b"sein d une colocation",
+    b"sein d'une colocation",
+];
+/// Words before or after a word for a shared home that are searched for an open word: `possibilité de coliving`.
 const OPEN_WORDS_REACH: usize = 3;
 /// Words of a title that name a shared flat, unless one of [`OPEN_WORDS`] is there too.
 const SHARED_WORDS: [&[u8]; 4] = [b"colocation", b"colocations", b"coloc", b"coliving"];
 /// Words that say that a whole flat would suit sharers, or whether it may be shared.
-const OPEN_WORDS: [&[u8]; 25] = [
+const OPEN_WORDS: [&[u8]; 26] = [
     b"acceptee", b"acceptees", b"adapte", b"adaptee", b"autorisee", b"autorisees", b"compatible",
     b"convient", b"eligible", b"envisageable", b"ideal", b"ideale", b"interdite", b"interdites",
-    b"investisseur", b"investisseurs", b"ou", b"parfait", b"parfaite", b"possibilite", b"possible",
-    b"potentiel", b"potentielle", b"pour", b"refusee",
+    b"investisseur", b"investisseurs", b"ok", b"ou", b"parfait", b"parfaite", b"possibilite",
+    b"possible", b"potentiel", b"potentielle", b"pour", b"refusee",
 ];
 
 /// Words that deny the shared flat that is named just after them: `pas de colocation`.
@@ -73,7 +82,20 @@ pub fn is_shared_flat(advert: &Advert) -> bool {
     let text = folded(advert.description.as_deref());
     is_title_of_room(&folded(advert.title.as_deref()), &town)
         || PHRASES.iter().any(|phrase| text.contains(phrase))
-        || COLIVING.iter().any(|word| is_named(&text, word))
+        || SHARED_HOMES.iter().any(|word| is_named(&text, word))
+        || begins_with_shared_flat(&text)
+}
+
+/// Returns whether a text begins with a word for a shared flat, as its heading, without an open word just after it.
+fn begins_with_shared_flat(text: &FoldedText) -> bool {
+    let mut words = text.words();
+    let begins = words
+        .next()
+        .is_some_and(|word| SHARED_WORDS.contains(&word));
+    begins
+        && !words
+            .take(OPEN_WORDS_REACH)
+            .any(|word| OPEN_WORDS.contains(&word))
 }
 
 /// Returns whether a text contains a word for shared homes without an open word just before it in its clause.
@@ -165,8 +187,18 @@ mod tests {
             assert!(!is_found(title, "La chambre donne sur cour."), "{title}");
         }
         for text in [
+            "COLOCATION\nVotre agence vous propose un T5 meublé.",
+            "Bienvenue dans cette colocation entièrement meublée.",
+            "Une chambre se libère au sein d'une colocation étudiante.",
+        ] {
+            assert!(is_found("T5 meublé", text), "{text}");
+        }
+        assert!(!is_found("T3 tout équipé (coloc ok)", ""));
+        for text in [
             "Appartement idéal pour du coliving.",
             "Possibilité de coliving",
+            "Colocation acceptée, libre immédiatement.",
+            "Idéal pour vivre dans une colocation.",
         ] {
             assert!(!is_found("T5 meublé", text), "{text}");
         }

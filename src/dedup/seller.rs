@@ -119,7 +119,7 @@ pub fn lot_series(reference: &str) -> Option<u32> {
     let is_lot =
         (1..=LOT_DIGITS_MAX).contains(&lot.len()) && lot.bytes().all(|byte| byte.is_ascii_digit());
     let series = FoldedText::from_text(series).as_reference()?;
-    is_lot.then_some(series as u32)
+    is_lot.then_some(digest::mix(series) as u32)
 }
 
 /// Returns the digests of an advert's references: the one in its own field, and those in description, title and tags.

@@ -195,6 +195,44 @@ fn two_adverts_of_one_agency_online_together_on_one_portal_need_strong_evidence(
 }
 
 #[test]
+fn consecutive_references_show_two_homes_even_if_the_seller_is_unknown() {
+    let numbered = |reference: &str| {
+        let changes = [
+            ("/reference", json!(reference)),
+            ("/description", Value::Null),
+            ("/seller", Value::Null),
+        ];
+        fingerprint(&with(flat(), &changes))
+    };
+    let bits = |one: &str, other: &str| {
+        let found = compare(&numbered(one), &numbered(other));
+        assert!(!found.one_seller);
+        evidence(&found, ComparedField::Reference).unwrap().bits
+    };
+    assert!(bits("6138MS", "6139 MS") < -3.0);
+    assert!(bits("6138MS", "7139MS") > 0.0);
+    assert!(bits("6138MS", "6138-MS") > 0.0);
+}
+
+#[test]
+fn texts_without_a_common_figure_show_nothing_if_both_have_one_diagnostic() {
+    let words =
+        "Bel appartement lumineux et calme, à 250 m du parc et à 600 m du métro, avec cave.";
+    let changes = [
+        ("/description", json!(words)),
+        ("/seller", json!({"name": "Agence du Canal"})),
+    ];
+    let copy = elsewhere(&changes);
+    let bits = |other: &Value| {
+        let figures = evidence(&judged(other), ComparedField::Figures);
+        figures.unwrap().bits
+    };
+    assert_eq!(bits(&copy), 0.0);
+    let score = ("/habitation/climate/epcEnergyScore", json!(180));
+    assert!(bits(&with(copy, &[score])) < -1.0);
+}
+
+#[test]
 fn two_agencies_may_show_one_home_on_one_portal_at_the_same_time() {
     let second = with(
         elsewhere(&[("/seller", json!({"name": "Agence du Canal"}))]),
@@ -295,7 +333,7 @@ fn lots_of_one_price_that_a_portal_shows_together_are_not_merged() {
 }
 
 #[test]
-fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
+fn homes_of_one_text_that_names_several_count_as_lots() {
     let of = |text: &str, price: u32| {
         let url = json!(format!("https://toits-et-murs.example/annonce/{price}"));
         let changes = [
@@ -311,6 +349,7 @@ fn homes_of_one_text_that_names_several_stay_apart_if_their_prices_differ() {
         stationnement, à deux pas des écoles, des commerces et du tramway.";
     let lots = compare(&of(text, 249_000), &of(text, 256_000));
     assert_eq!(lots.veto, Some(Veto::Programme));
+    assert!(compare(&of(text, 249_000), &of(text, 249_000)).programme);
     assert!(
         !of(
             "Copropriété de 45 lots, charges annuelles de 900 euros.",
@@ -838,6 +877,22 @@ fn near_matches_do_not_form_a_chain() {
 }
 
 #[test]
+fn an_advert_with_few_fields_does_not_keep_out_a_copy_that_differs_a_little() {
+    let listed = Fingerprint {
+        rooms: Some(3),
+        ..thin(312_000, 6_135, b"75113")
+    };
+    let copy = fingerprint(&elsewhere(&[
+        ("/habitation/surface/total", json!(62.0)),
+        ("/currentPrice", json!({"value": 311_500})),
+    ]));
+    let compared = compare(&copy, &listed);
+    assert!(compared.thin_bits < -4.0 && compared.member_bits() > 0.0);
+    let property = [candidate(1, 1, &flat()), candidate_of(1, 2, listed)];
+    assert_eq!(assigned(&copy, &property).property, joined(1));
+}
+
+#[test]
 fn adverts_that_a_person_put_together_do_not_keep_out_what_fits_one_of_them() {
     let new = fingerprint(&flat());
     let copy = candidate(1, 1, &elsewhere(&[]));
@@ -991,6 +1046,30 @@ fn one_plot_and_price_outweigh_a_second_measurement_of_a_house() {
         sold
     };
     assert!(!may_share(&sold(14_500), &sold(15_000)));
+}
+
+#[test]
+fn one_storey_price_and_surface_outweigh_another_diagnostic_of_a_flat() {
+    let words =
+        "Bel appartement lumineux et calme, proche du parc et du métro, avec cave et balcon.";
+    let climate = json!({"epcEnergy": "ENERGY_CLASSIFICATION_F", "epcEnergyScore": 340});
+    let other = elsewhere(&[
+        ("/medias", Value::Null),
+        ("/description", json!(words)),
+        ("/habitation/climate", climate),
+    ]);
+    let is_admitted = |other: &Value| {
+        let (one, other) = (fingerprint(&flat()), fingerprint(other));
+        admits(&one, &other, &compare(&one, &other))
+    };
+    let of_another = with(
+        other.clone(),
+        &[("/seller", json!({"name": "Agence du Canal"}))],
+    );
+    assert!(is_admitted(&of_another));
+    assert!(!is_admitted(&other), "one seller");
+    let dearer = with(of_another, &[("/currentPrice", json!({"value": 315_000}))]);
+    assert!(!is_admitted(&dearer));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use super::digest::{self, EMPTY, mix, step};
 use super::inline_vec::InlineVec;
+use super::reference_number;
 
 /// Bins of a sketch.
 pub const LANES: usize = 64;
@@ -16,8 +17,9 @@ const LONG_TEXT_SHINGLES: u16 = 30;
 /// Maximum bytes of a text that are read: longer descriptions repeat themselves.
 const TEXT_BYTES_MAX: usize = 8_192;
 /// Phrases that only adverts of new homes contain.
-const NEW_BUILD_PHRASES: [&[u8]; 8] = [
+const NEW_BUILD_PHRASES: [&[u8]; 9] = [
     b"programme neuf",
+    b"programme situe",
     b"programme immobilier neuf",
     b"residence neuve",
     b"appartement neuf",
@@ -34,9 +36,10 @@ const NEW_BUILD_NOUNS: [&[u8]; 10] = [
 /// Words for new.
 const NEW_WORDS: [&[u8]; 4] = [b"neuf", b"neufs", b"neuve", b"neuves"];
 /// Phrases of texts that a seller shows for several homes. Texts of single homes in the same place have them too, so they
-/// count only between adverts of one text and several prices. "45 lots" is not among them: the law makes every flat say
+/// count only between adverts of one text, with several prices or on one portal. "45 lots" is not among them: the law makes every flat say
 /// it.
-const LOT_PHRASES: [&[u8]; 8] = [
+const LOT_PHRASES: [&[u8]; 9] = [
+    b"du studio au",
     b"nouvelle residence",
     b"nouveau programme",
     b"nouveaux logements",
@@ -286,21 +289,27 @@ impl FoldedText {
 
     /// Returns whether the text says that the home is sold off plan or newly built.
     pub fn mentions_new_build(&self) -> bool {
-        NEW_BUILD_PHRASES
+        let has_phrase = NEW_BUILD_PHRASES
             .iter()
-            .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some())
+            .any(|phrase| memchr::memmem::find(&self.0, phrase).is_some());
+        has_phrase || self.has_new(is_type_of_home)
+    }
+
+    /// Returns whether a word for new follows one of a kind.
+    fn has_new(&self, is_of_kind: impl Fn(&[u8]) -> bool) -> bool {
+        let mut follows = false;
+        self.words().any(|word| {
+            let is_new = follows && NEW_WORDS.contains(&word);
+            follows = is_of_kind(word);
+            is_new
+        })
     }
 
     /// Returns whether a title says that the home is sold off plan or newly built. In a title alone, `neuf` between
     /// separators and a date of completion say so too; in a description they may be about the kitchen.
     pub fn is_title_of_new_build(&self) -> bool {
         let words: Vec<&[u8]> = self.words().collect();
-        // `T3` and `F3` too.
-        let is_type = |word: &[u8]| matches!(word, [b't' | b'f', b'1'..=b'9']);
-        let is_home = |word: &[u8]| NEW_BUILD_NOUNS.contains(&word) || is_type(word);
-        let is_named = words
-            .windows(2)
-            .any(|pair| is_home(pair[0]) && NEW_WORDS.contains(&pair[1]));
+        let is_named = self.has_new(|word| NEW_BUILD_NOUNS.contains(&word));
         let is_year = |word: &[u8]| {
             let year = std::str::from_utf8(word).ok().map(str::parse::<u32>);
             matches!(year, Some(Ok(year)) if YEARS_OF_ADVERTS.contains(&year))
@@ -369,10 +378,10 @@ impl FoldedText {
     /// Returns the digest of the whole text as a reference, equal to that of the same reference inside a text; `None`
     /// if the text is not a reference.
     pub fn as_reference(&self) -> Option<u64> {
-        let characters = self.0.iter().filter(|byte| byte.is_ascii_alphanumeric());
-        let is_reference =
-            REFERENCE_CHARS.contains(&characters.count()) && self.0.iter().any(u8::is_ascii_digit);
-        is_reference.then(|| mix(self.digest()))
+        let characters: Vec<u8> = self.words().flatten().copied().collect();
+        let has_digit = characters.iter().any(u8::is_ascii_digit);
+        let is_reference = has_digit && REFERENCE_CHARS.contains(&characters.len());
+        is_reference.then(|| reference_number::digest_of(&characters))
     }
 
     /// Returns the digests of the references of the advert or the mandate in the text: "Réf. VA-4812".
@@ -391,6 +400,11 @@ impl FoldedText {
             }
         })
     }
+}
+
+/// Returns whether a word is the type of a home: `T3`, `F3`.
+fn is_type_of_home(word: &[u8]) -> bool {
+    matches!(word, [b't' | b'f', b'1'..=b'9'])
 }
 
 /// Returns the position of a word, or of several, in a text.
@@ -465,23 +479,19 @@ fn next_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 fn reference_after(mut text: &[u8]) -> Option<(u64, &[u8])> {
     for _ in 0..REFERENCE_WORDS_MAX {
         let (word, mut after) = next_word(text)?;
-        let mut hashed = digest::hash(word);
-        let mut characters = word.len();
-        let mut has_digit = word.iter().any(u8::is_ascii_digit);
+        let mut characters = word.to_vec();
         while let [b'-' | b'_' | b'/', next, ..] = after {
             if !next.is_ascii_alphanumeric() {
                 break;
             }
             let (word, rest) = next_word(after)?;
-            hashed = word.iter().fold(hashed, |hashed, byte| step(hashed, *byte));
-            characters += word.len();
-            has_digit |= word.iter().any(u8::is_ascii_digit);
+            characters.extend_from_slice(word);
             after = rest;
         }
-        if has_digit {
+        if characters.iter().any(u8::is_ascii_digit) {
             return REFERENCE_CHARS
-                .contains(&characters)
-                .then_some((mix(hashed), after));
+                .contains(&characters.len())
+                .then(|| (reference_number::digest_of(&characters), after));
         }
         let is_filler = matches!(
             word,
@@ -650,6 +660,15 @@ mod tests {
         assert!(has_own(TEXT));
         assert!(has_own(
             "Studios meublés avec services, au pied du métro et des commerces."
+        ));
+    }
+
+    #[test]
+    fn texts_of_new_homes_are_recognised_by_the_type_of_home() {
+        let is_new = |text: &str| FoldedText::from_text(text).mentions_new_build();
+        assert!(is_new("À vendre beau type T3 neuf de 63 m²."));
+        assert!(!is_new(
+            "T3 refait à neuf, cuisine neuve, appartement de 1932."
         ));
     }
 

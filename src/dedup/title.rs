@@ -104,7 +104,7 @@ pub fn title_words(advert: &Advert, own_numbers: &[u32], price: Option<u32>) -> 
             // Relisting a home changes the year in `disponible en septembre 2026`.
             Some(value)
                 if value == 0
-                    || own_numbers.contains(&value)
+                    || own_numbers.contains(&value) && !(rest.is_empty() && is_digit(word))
                     || YEARS_OF_ADVERTS.contains(&value) =>
             {
                 continue;
@@ -147,6 +147,12 @@ fn after_measured<'w, 't>(
 
 fn number(word: &[u8]) -> Option<u32> {
     std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// Returns whether a word is a digit. At the end of a title it numbers a home rather than counts its rooms:
+/// `Studio Bellecour 1`.
+fn is_digit(word: &[u8]) -> bool {
+    matches!(word, [b'1'..=b'9'])
 }
 
 fn is_of(word: u16, kind: u16) -> bool {
@@ -259,6 +265,11 @@ mod tests {
         assert_eq!(
             found("Studio Zenith 15 - 118 €", "Studio Zenith 16 - 118 €"),
             Some(TitleDifference::Number)
+        );
+        assert_eq!(
+            found("Studio Zenith 2", "Studio Zenith 3"),
+            Some(TitleDifference::Number),
+            "3 is the number of rooms too"
         );
         // The rent of the title is that of the advert with charges.
         let rented = |title: &str| {

@@ -271,7 +271,7 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Figures,
-        why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by accident, flats with the same plan most of them.",
+        why: "Rewriting leaves the areas of rooms, the scores and the year unchanged. Two assets share a few by accident, flats with the same plan most of them. Texts of two agencies without a common figure show nothing if both have one diagnostic.",
         levels: &[
             level("most in common, at least three", 3.6, 2.4),
             level("at least two in common", 2.5, 1.2),
@@ -305,10 +305,11 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::Reference,
-        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident.",
+        why: "An agency numbers its assets: the same number means the same asset, a different one mostly another asset; relisting assigns new numbers. Numbers of two agencies coincide by accident. Two homes that one agency starts to sell together have consecutive numbers, which two agencies hardly ever give one home.",
         levels: &[
             level("same reference", 0.5, 8.0),
             level("different references", 0.6, -5.0),
+            level("consecutive references", -5.0, -7.0),
         ],
     },
     FieldWeights {
@@ -338,11 +339,12 @@ pub static WEIGHTS: [FieldWeights; FIELDS] = [
     },
     FieldWeights {
         field: ComparedField::District,
-        why: "A portal names districts by one rule, so another name there means another place; between portals it shows little. An equal name counts by its rarity around.",
+        why: "A portal names districts by one rule, so another name there means another place; between portals it shows little, and a common word for the place is evidence of one. An equal name counts by its rarity around.",
         levels: &[
             level("equal", 1.8, 1.4),
             level("different, on the same portal", -2.7, -2.7),
             level("different", -1.2, -1.2),
+            level("different, with one word for the place", 1.0, 1.0),
         ],
     },
     FieldWeights {

@@ -389,7 +389,7 @@ fn dissenters_of(
         }
         let of_member = as_compared_with(connection, compared, &member)?;
         let comparison = compare_among(compared, &of_member, &second.around);
-        let lowers_odds = second.is_match && comparison.evidence_bits() < 0.0;
+        let lowers_odds = second.is_match && comparison.member_bits() < 0.0;
         if admits(compared, &of_member, &comparison) && !lowers_odds {
             continue;
         }
