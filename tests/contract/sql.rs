@@ -112,6 +112,17 @@ async fn a_query_is_answered_in_every_format_and_charged_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn safe_csv_has_no_formula_for_a_spreadsheet() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let query = "select '=1+1' as t, -1 as n";
+    for (format, expected) in [("csv", "t,n\n=1+1,-1\n"), ("safe-csv", "t,n\n'=1+1,-1\n")] {
+        let body = json!({"query": query, "format": format});
+        let text = ask(&service, &key, body).await.text().await.unwrap();
+        assert_eq!(text, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_with_a_position_are_geodata() {
     let (service, key) = service(SqlSettings::default()).await;
     let query =

@@ -401,6 +401,22 @@ fn what_a_killed_backup_leaves_is_for_its_owner_alone() {
 
 #[cfg(unix)]
 #[test]
+fn a_link_is_refused_by_name() {
+    let folder = data_folder();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::write(&elsewhere, b"of somebody else").unwrap();
+    let link = folder.path().join("data/reference/link.geojson");
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    let refused = back_up(folder.path(), "backup").unwrap_err();
+    assert!(
+        matches!(&refused, Error::Link(path) if *path == link),
+        "{refused}"
+    );
+    assert!(!folder.path().join("backup").exists());
+}
+
+#[cfg(unix)]
+#[test]
 fn a_pipe_in_a_backup_is_refused_rather_than_waited_for() {
     let folder = data_folder();
     back_up(folder.path(), "backup").unwrap();
