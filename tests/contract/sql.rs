@@ -205,6 +205,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
             "adverts, dpe, dvf, market, properties",
         ),
         ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
+        ("select sha512('a')", "query: line 1, column 8:", "sha512"),
         ("select 1; select 2", "query: one statement", ""),
         ("", "query: ", "empty"),
         // The engine reports these as internal errors.
@@ -233,6 +234,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         assert!(message.starts_with(place), "{query}: {message}");
         assert!(message.contains(suggested), "{query}: {message}");
         assert!(!message.contains("DataFusion"), "{query}: {message}");
+        assert!(!message.ends_with("there is "), "{query}: {message}");
     }
 }
 

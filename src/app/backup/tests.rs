@@ -193,6 +193,9 @@ fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
             "{refused}"
         );
     }
+    fs::write(models.join("current.json"), br#"{"version": "lost"}"#).unwrap();
+    let refused = back_up(path, "other").unwrap_err().to_string();
+    assert!(refused.contains("models/lost"), "{refused}");
     fs::remove_file(models.join("current.json")).unwrap();
     let manifest = back_up(path, "without").unwrap();
     let is_model = |file: &&ManifestEntry| file.path.starts_with("models/");
