@@ -128,6 +128,34 @@ async fn a_process_that_the_system_ended_while_it_waited_fails_no_query() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_keys_that_run_all_they_may_leave_room_for_a_third() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dvf", "100"]);
+    let (busy, other) = ([key(data), key(data)], key(data));
+    let (server, client) = Client::start(data, &other);
+    let endless = json!({"query": "select count(*) as n from range(1, 1000000000000)"});
+    let asked: Vec<_> = busy
+        .iter()
+        .chain(&busy)
+        .map(|key| {
+            let busy = Client::new(&server, key);
+            let endless = endless.clone();
+            tokio::spawn(async move { busy.post("sql", endless).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for _ in 0..3 {
+        let (status, answer) = client.post("sql", json!({"query": "select 1"})).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    for query in asked {
+        query.abort();
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_statement_takes_the_server_or_another_keys_queries_with_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();
