@@ -5,7 +5,7 @@
 //! are locked, so that a process that starts can tell the journals of killed processes from those in use.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
@@ -123,30 +123,13 @@ impl Leftover {
 /// The folder or a file cannot be read.
 pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
     let mut found = Vec::new();
-    for listed in std::fs::read_dir(folder)? {
-        let listed = listed?;
-        if !is_journal(&listed.file_name().to_string_lossy()) {
-            continue;
-        }
-        let path = listed.path();
-        let mut file = match File::open(&path) {
-            Ok(file) => file,
-            // Another process deleted it after the folder was listed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
+    for (path, file) in journals(folder)? {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => continue,
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mut text = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut text)?;
-        let rows = String::from_utf8_lossy(&text)
-            .lines()
-            .filter_map(row)
-            .collect();
+        let rows = rows(&file)?;
         found.push(Leftover {
             path,
             _locked: file,
@@ -154,6 +137,45 @@ pub(crate) fn leftovers(folder: &Path) -> io::Result<Vec<Leftover>> {
         });
     }
     Ok(found)
+}
+
+/// Returns the rows of all journals in a folder, also of those in use. Some may be in the ledger already.
+///
+/// # Errors
+/// The folder or a file cannot be read.
+pub(crate) fn all_rows(folder: &Path) -> io::Result<Vec<LedgerEntry>> {
+    let mut found = Vec::new();
+    for (_, file) in journals(folder)? {
+        found.extend(rows(&file)?);
+    }
+    Ok(found)
+}
+
+/// Opens the journals in a folder.
+fn journals(folder: &Path) -> io::Result<Vec<(PathBuf, File)>> {
+    let mut found = Vec::new();
+    for listed in std::fs::read_dir(folder)? {
+        let listed = listed?;
+        if !is_journal(&listed.file_name().to_string_lossy()) {
+            continue;
+        }
+        let path = listed.path();
+        match File::open(&path) {
+            Ok(file) => found.push((path, file)),
+            // Another process deleted it after the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the rows of a journal that was just opened.
+fn rows(mut file: &File) -> io::Result<Vec<LedgerEntry>> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().filter_map(row).collect())
 }
 
 /// Returns whether a file name is that of a journal, and not of a file that somebody else put there.

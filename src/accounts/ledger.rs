@@ -186,13 +186,28 @@ impl Ledger {
     /// # Errors
     /// A journal cannot be read or deleted; the ledger cannot be written.
     pub fn write_leftovers(&self, folder: &Path) -> io::Result<()> {
-        for mut leftover in journal::leftovers(folder)? {
-            let rows = std::mem::take(&mut leftover.rows);
-            for entries in rows.chunks(WAITING_WRITTEN_AT_ONCE) {
-                self.write_once(entries.to_vec())
-                    .map_err(io::Error::other)?;
-            }
+        for leftover in journal::leftovers(folder)? {
+            self.write_rows(&leftover.rows)?;
             leftover.remove()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of all journals in a folder, so that a report includes every call answered before it. A running
+    /// process finds its rows in the ledger and does not write them again. Until then, at most a second, its quotas may
+    /// count them twice. Blocks.
+    ///
+    /// # Errors
+    /// As [`Ledger::write_leftovers`].
+    pub fn write_journals(&self, folder: &Path) -> io::Result<()> {
+        self.write_leftovers(folder)?;
+        self.write_rows(&journal::all_rows(folder)?)
+    }
+
+    fn write_rows(&self, rows: &[LedgerEntry]) -> io::Result<()> {
+        for entries in rows.chunks(WAITING_WRITTEN_AT_ONCE) {
+            self.write_once(entries.to_vec())
+                .map_err(io::Error::other)?;
         }
         Ok(())
     }

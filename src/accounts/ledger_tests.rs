@@ -194,7 +194,11 @@ async fn free_calls_of_a_killed_process_are_written_once_when_another_starts() {
         .await
         .unwrap();
     assert_eq!(written(&store).1, 1, "a charged call does not wait");
+    let reporting = Ledger::new(&store, &Clock::system());
+    reporting.write_journals(folder.path()).unwrap();
+    assert_eq!(written(&store).1, 4, "a report has the calls of others");
     killed.write_waiting().unwrap();
+    reporting.write_journals(folder.path()).unwrap();
     assert_eq!(written(&store).1, 4);
     for _ in 0..2 {
         killed.record(free()).await.unwrap();

@@ -159,6 +159,26 @@ async fn the_oldest_of_very_many_calls_are_forgotten() {
 }
 
 #[tokio::test]
+async fn a_remembered_call_takes_few_bytes_of_the_file() {
+    let one = fixture();
+    let account = Uuid::now_v7();
+    let file_bytes = || {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        let read = |connection: &Connection| connection.query_row(sql, [], |row| row.get(0));
+        one.store.ledger().read::<i64>(read).unwrap()
+    };
+    let before = file_bytes();
+    let calls = 500;
+    for _ in 0..calls {
+        let key = Uuid::now_v7().to_string();
+        one.put(account, answer(&key, Kind::Reads, b"{}".to_vec()))
+            .await;
+    }
+    let each = (file_bytes() - before) / calls;
+    assert!(each < 400, "{each} bytes");
+}
+
+#[tokio::test]
 async fn a_call_is_charged_while_large_responses_are_packed() {
     let one = fixture();
     // Simulates that large responses occupy all permits.

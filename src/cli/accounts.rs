@@ -70,7 +70,6 @@ enum AccountsAction {
         now: bool,
     },
     /// Report the consumption of accounts in a period
-    #[command(after_help = usage::LAG)]
     Usage {
         /// Name or id of one account [default: all]
         account: Option<String>,
@@ -137,7 +136,7 @@ pub fn run(common: &Common, arguments: &AccountsArgs) -> CommandResult {
                     (UsageScope::Account(account.account_id), vec![account])
                 }
             };
-            usage::write_leftovers(&store, &clock);
+            usage::write_journals(&store, &clock);
             let consumed = by_key(&store, consumer, period)?;
             let parts: Vec<UsagePart<'_>> = accounts
                 .iter()

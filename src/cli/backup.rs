@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::result::Failure;
-use super::usage::write_leftovers;
+use super::usage::write_journals;
 use super::{CommandResult, Common};
 use toise_accounts::audit::{Act, audited};
 use toise_app::backup::stage::StagedBackup;
@@ -49,7 +49,7 @@ pub fn run(common: &Common, arguments: &BackupArgs) -> CommandResult {
         Some(store) => {
             let to = std::path::absolute(&arguments.to)?;
             let act = Act::at_command_line("backup").on(format!("to {}", to.display()));
-            write_leftovers(&store, &clock);
+            write_journals(&store, &clock);
             audited(&store, &clock, act, take)?
         }
         None => take()?,

@@ -106,7 +106,6 @@ enum KeysAction {
         conditions: ConditionArgs,
     },
     /// Report the consumption of keys in a period
-    #[command(after_help = usage::LAG)]
     Usage {
         /// The key, or its id [default: all keys]
         key: Option<String>,
@@ -343,7 +342,7 @@ pub fn run(common: &Common, arguments: &KeysArgs) -> CommandResult {
             print_changed(common, &changed, &clock);
         }
         KeysAction::Usage { key, period } => {
-            usage::write_leftovers(&store, &clock);
+            usage::write_journals(&store, &clock);
             print_usage(common, &store, key.as_deref(), period)?;
         }
     }

@@ -13,11 +13,6 @@ use toise_accounts::usage::{DayRange, Usage, by_type};
 use toise_base::clock::Clock;
 use toise_store::Store;
 
-/// Help on reports while a server is running.
-pub const LAG: &str = "\
-While a server is running, its free calls of the last second may be missing. Its own report by account has them:
-GET /v2/protected/admin/usage.";
-
 /// The days that a report covers.
 #[derive(Args, Debug)]
 pub struct PeriodArgs {
@@ -44,10 +39,12 @@ impl PeriodArgs {
     }
 }
 
-/// Writes the free calls of killed servers to the ledger; says so if that fails. Blocks.
-pub fn write_leftovers(store: &Store, clock: &Clock) {
-    if let Err(error) = Ledger::new(store, clock).write_leftovers(store.folder()) {
-        eprintln!("free calls of a killed server are not in the ledger yet: {error}");
+/// Writes the free calls that running and killed servers keep in journals to the ledger; says so if that fails. Blocks.
+pub fn write_journals(store: &Store, clock: &Clock) {
+    if let Err(error) = Ledger::new(store, clock).write_journals(store.folder()) {
+        eprintln!(
+            "free calls of the last second or of a killed server are not in the ledger yet: {error}"
+        );
     }
 }
 

@@ -1,7 +1,9 @@
 //! The error type of the lake.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+
+use rustix::io::Errno;
 
 /// An error of the lake.
 #[derive(Debug, thiserror::Error)]
@@ -98,11 +100,11 @@ impl Error {
         }
     }
 
-    /// Returns the file that is damaged or missing, if one is.
+    /// Returns the file that is damaged, missing or unreadable, if one is.
     pub fn damaged_file(&self) -> Option<&str> {
         match self {
             Self::Damaged { path, .. } => Some(path),
-            Self::Io { path, source } if source.kind() == ErrorKind::NotFound => Some(path),
+            Self::Io { path, source } if is_damage(source) => Some(path),
             _ => None,
         }
     }
@@ -112,6 +114,34 @@ impl Error {
         Self::Damaged {
             path: path.display().to_string(),
             reason: reason.to_string(),
+        }
+    }
+}
+
+/// Returns whether an error is due to the file or its disk, and not to rights or to a lack of resources.
+fn is_damage(error: &io::Error) -> bool {
+    use ErrorKind::{IsADirectory, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | IsADirectory | NotADirectory)
+        || error.raw_os_error() == Some(Errno::IO.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_gone_or_cannot_be_read_is_damaged() {
+        let path = Path::new("000001-0000.sums");
+        for (errno, is_damaged) in [
+            (Errno::NOENT, true),
+            (Errno::ISDIR, true),
+            (Errno::IO, true),
+            (Errno::ACCESS, false),
+            (Errno::MFILE, false),
+        ] {
+            let error = Error::io(path, errno.into());
+            let expected = is_damaged.then_some("000001-0000.sums");
+            assert_eq!(error.damaged_file(), expected, "{error}");
         }
     }
 }

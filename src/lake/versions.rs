@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -128,7 +129,29 @@ pub(super) fn sweep(folder: &Path, current: &Snapshot, keep: usize) -> Result<()
     Ok(())
 }
 
+/// Deletes a file, or the folder that took its place on a damaged disk.
 fn remove(path: &Path) -> Result<(), Error> {
-    let removed = optional(fs::remove_file(path));
+    let removed = match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::IsADirectory => fs::remove_dir_all(path),
+        removed => removed,
+    };
+    let removed = optional(removed);
     removed.map(drop).map_err(|error| Error::io(path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_in_place_of_a_file_is_swept() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["000001-0000.sums", "import.lock"] {
+            fs::create_dir_all(folder.path().join(name).join("inside")).unwrap();
+        }
+        sweep(folder.path(), &Snapshot::default(), 1).unwrap();
+        assert!(!folder.path().join("000001-0000.sums").exists());
+        assert!(folder.path().join("import.lock").exists());
+    }
 }

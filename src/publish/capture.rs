@@ -280,23 +280,28 @@ fn settled<T>(
     link: impl Fn(&[u8]) -> Result<T>,
 ) -> Result<Option<T>> {
     let path = from.join(name);
+    let mut failure = Error::Unsettled(from.to_owned());
     for _attempt in 0..ATTEMPTS {
         let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
             return Ok(None);
         };
         fs::create_dir_all(to).map_err(Error::io(to))?;
         let linked = link(&text);
-        if fs::read(&path).map_err(Error::io(&path))? == text {
+        let is_current = fs::read(&path).map_err(Error::io(&path))? == text;
+        failure = match linked {
+            _ if !is_current => Error::Unsettled(from.to_owned()),
             // A file that is missing although nothing was replaced may be about to be renamed into place.
-            let is_missing = matches!(&linked, Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound);
-            if !is_missing {
-                return linked.map(Some);
-            }
-        }
+            Err(error) if is_missing(&error) => error,
+            linked => return linked.map(Some),
+        };
         fs::remove_dir_all(to).map_err(Error::io(to))?;
         std::thread::sleep(BETWEEN_ATTEMPTS);
     }
-    Err(Error::Unsettled(from.to_owned()))
+    Err(failure)
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }
 
 fn link_all(from: &Path, to: &Path, names: impl IntoIterator<Item = String>) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use datafusion::common::{Column, SchemaError};
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
@@ -19,6 +19,8 @@ const MESSAGE_CHARS_MAX: usize = 600;
 
 /// Text of the engine's error for a pattern that it cannot compile.
 const INVALID_PATTERN: &str = "Invalid regex";
+/// Text of the standard library's error when memory cannot be reserved.
+const NO_MEMORY: &str = "memory allocation failed because";
 /// Text that the engine adds to the message of an internal error.
 const BUG_REPORT: &str = ".\nThis issue was likely caused by a bug in DataFusion's code";
 /// Text of the engine's error for a call whose argument types do not match the function's. It comes after the types
@@ -61,6 +63,9 @@ pub(crate) fn explain(error: DataFusionError, sql: &str, known: &KnownNames) -> 
         root if is_internal(root) => return SqlError::internal(error),
         root => root.strip_backtrace(),
     };
+    if error.contains(NO_MEMORY) {
+        return SqlError::Limit(Limit::Memory);
+    }
     named(&error, sql, known, position)
 }
 
@@ -124,7 +129,8 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
         } => {
             let message = format!("there is no column {:?} here", field.flat_name());
             let names = valid_fields.iter().map(|column| column.name.clone());
-            (field.name.clone(), message + &suggestion(field, names))
+            let message = message + &suggestion(&field.name, names);
+            (field.name.clone(), message)
         }
         SchemaError::AmbiguousReference { field } => (
             field.name.clone(),
@@ -145,8 +151,8 @@ fn unknown_column(error: &SchemaError, sql: &str, position: Option<Position>) ->
     }
 }
 
-fn suggestion(field: &Column, names: impl Iterator<Item = String>) -> String {
-    let near = nearest(&field.name, names, SUGGESTED_MAX);
+fn suggestion(name: &str, names: impl Iterator<Item = String>) -> String {
+    let near = nearest(name, names, SUGGESTED_MAX);
     if near.is_empty() {
         String::new()
     } else {
@@ -168,12 +174,9 @@ fn named(message: &str, sql: &str, known: &KnownNames, position: Option<Position
         };
     }
     if let Some(name) = between(message, "Invalid function '", "'") {
-        let near = nearest(name, known.functions.iter().cloned(), SUGGESTED_MAX);
+        let near = suggestion(name, known.functions.iter().cloned());
         return SqlError::Invalid {
-            message: cut(&format!(
-                "there is no function {name:?}; there is {}",
-                near.join(", ")
-            )),
+            message: cut(&format!("there is no function {name:?}{near}")),
             position: position.or_else(|| text::position_of(sql, name)),
         };
     }

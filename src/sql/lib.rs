@@ -22,6 +22,7 @@ mod explain;
 pub mod files;
 pub mod functions;
 pub mod limits;
+mod memory;
 mod names;
 pub mod parameters;
 pub mod plan;

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::SqlError;
 use crate::audit::{AuditLog, Caller};
 use crate::batch_bytes::batch_bytes;
 use crate::limits::{Limit, QueryLimits};
+use crate::memory::QueryMemory;
 use crate::process::Launch;
 use crate::process::pool::Pool;
 pub use crate::process::query::DerivedRows;
@@ -57,7 +58,7 @@ struct Inner {
     concurrent_max: usize,
     running: KeySlots,
     planning: KeySlots,
-    memory: Arc<Semaphore>,
+    memory: QueryMemory,
     audit: AuditLog,
     tallies: Arc<SqlTallies>,
     pool: Pool,
@@ -94,7 +95,6 @@ impl SqlService {
             .on_thread_start(priority::lower)
             .enable_all()
             .build()?;
-        let memory = usize::try_from(memory_mib).unwrap_or(Semaphore::MAX_PERMITS);
         Ok(Self(Arc::new(Inner {
             pool: Pool::new(backend.launch.clone()),
             backend,
@@ -102,7 +102,7 @@ impl SqlService {
             concurrent_max: usize::try_from(settings.concurrent_max).unwrap_or(1).max(1),
             running: KeySlots::default(),
             planning: KeySlots::default(),
-            memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
+            memory: QueryMemory::new(memory_mib, limits.memory_mib),
             audit,
             tallies: Arc::default(),
             runtime: QueryThreads(Some(runtime)),
@@ -341,11 +341,14 @@ impl SqlService {
         limits: QueryLimits,
     ) -> Result<Permits, SqlError> {
         let slot = slots.acquire(caller.key_id, concurrent_max).await?;
-        let wanted = u32::try_from(limits.memory_mib).unwrap_or(u32::MAX);
-        let memory = Arc::clone(&self.0.memory).acquire_many_owned(wanted);
+        let Inner {
+            running, planning, ..
+        } = &*self.0;
+        let is_first = running.held(caller.key_id) + planning.held(caller.key_id) <= 1;
+        let memory = self.0.memory.acquire(limits.memory_mib, is_first);
         match tokio::time::timeout(WAIT_MAX, memory).await {
-            Ok(Ok(memory)) => Ok(Arc::new((slot, memory))),
-            _ => Err(SqlError::Overloaded),
+            Ok(memory) => Ok(Arc::new((slot, memory))),
+            Err(_elapsed) => Err(SqlError::Overloaded),
         }
     }
 }

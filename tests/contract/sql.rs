@@ -112,6 +112,17 @@ async fn a_query_is_answered_in_every_format_and_charged_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn safe_csv_has_no_formula_for_a_spreadsheet() {
+    let (service, key) = service(SqlSettings::default()).await;
+    let query = "select '=1+1' as t, -1 as n";
+    for (format, expected) in [("csv", "t,n\n=1+1,-1\n"), ("safe-csv", "t,n\n'=1+1,-1\n")] {
+        let body = json!({"query": query, "format": format});
+        let text = ask(&service, &key, body).await.text().await.unwrap();
+        assert_eq!(text, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn rows_with_a_position_are_geodata() {
     let (service, key) = service(SqlSettings::default()).await;
     let query =
@@ -194,6 +205,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
             "adverts, dpe, dvf, market, properties",
         ),
         ("select 1,\n medan(2)", "query: line 2, column 2:", "median"),
+        ("select sha512('a')", "query: line 1, column 8:", "sha512"),
         ("select 1; select 2", "query: one statement", ""),
         ("", "query: ", "empty"),
         // The engine reports these as internal errors.
@@ -222,6 +234,7 @@ async fn a_fault_has_its_line_and_column_and_what_exists_instead() {
         assert!(message.starts_with(place), "{query}: {message}");
         assert!(message.contains(suggested), "{query}: {message}");
         assert!(!message.contains("DataFusion"), "{query}: {message}");
+        assert!(!message.ends_with("there is "), "{query}: {message}");
     }
 }
 

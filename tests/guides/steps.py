@@ -26,8 +26,6 @@ BLOCK_TIMEOUT_S = 600
 READY_TIMEOUT_S = 600
 # Time in which what runs prints what the page shows.
 SHOWN_TIMEOUT_S = 30
-# The time after which a server has written its free calls to the ledger, with a reserve.
-FREE_CALLS_WRITTEN_S = 2
 STOP_TIMEOUT_S = 30
 SERVES = re.compile(r"^toise (?:demo|serve|webhook listen)\b")
 FENCE = "```"
@@ -123,8 +121,6 @@ class Page:
 
     def run(self, script: str) -> None:
         """Runs a block with the variables that earlier ones have set."""
-        if "keys usage" in script:
-            time.sleep(FREE_CALLS_WRITTEN_S)
         variables = self.folder / "variables"
         done = subprocess.run(
             ["bash", "-aeuo", "pipefail", "-c", f"{script}\nenv -0 > {variables}"], cwd=self.folder / "work",

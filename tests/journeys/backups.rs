@@ -1,10 +1,13 @@
 //! A backup during imports and key changes, restored elsewhere: same responses, same keys.
 
+use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
+use toise::listings::search::texts;
 
 use super::publishing::content;
 use crate::support::client::Client;
@@ -126,4 +129,34 @@ fn restore_and_backup_never_overwrite_an_existing_folder() {
     let output = try_run(&nothing, &["backup", "x.tar"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(!nothing.exists() && !Path::new("x.tar").exists());
+}
+
+#[test]
+fn a_server_that_starts_deletes_what_killed_processes_left() {
+    let outer = tempfile::tempdir().unwrap();
+    let data = outer.path().join("data");
+    new_key(&data, &[]);
+    let mut left: Vec<PathBuf> = Vec::new();
+    for name in [".toise-backup-killed", ".toise-restore-killed"] {
+        for folder in [outer.path(), &data] {
+            let stage = folder.join(name);
+            fs::create_dir_all(stage.join("lake")).unwrap();
+            left.push(stage);
+        }
+    }
+    let index = data.join(texts::FOLDER).join("damaged");
+    fs::create_dir_all(&index).unwrap();
+    let [draft, young] = [".tmpold", ".tmpyoung"].map(|name| index.join(name));
+    File::create(&young).unwrap();
+    let hours_ago = SystemTime::now() - Duration::from_secs(2 * 60 * 60);
+    let file = File::create(&draft).unwrap();
+    file.set_modified(hours_ago).unwrap();
+    left.push(draft);
+    let server = Server::start(&data, "serve");
+    for path in &left {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    // A running process may be writing it.
+    assert!(young.exists());
+    assert_eq!(server.terminate(), Some(0));
 }

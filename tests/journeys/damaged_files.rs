@@ -198,21 +198,30 @@ async fn a_server_starts_on_damaged_indexes_and_tables_of_listings_and_rebuilds_
         let damaged = outer.join("damaged");
         copy_folder(&data, &damaged);
         damage.apply(&damaged.join(name));
+        let is_intact = || {
+            let checked = toise(&damaged, &["check", "ban", "properties", "adverts"]).output();
+            checked.unwrap().status.success()
+        };
+        // The index library can do without its list of the files that it may delete.
+        if name.starts_with("index/") && !name.ends_with(".managed.json") {
+            assert!(!is_intact(), "{name} {damage:?}");
+        }
         let (server, client) = Client::start(&damaged, &key);
         let asked = Instant::now();
         let (status, answer) = client.post("properties/search/count", &plain).await;
         assert_eq!(status, 200, "{name} {damage:?}: {answer}");
         loop {
             let (status, answer) = client.post("properties/search/count", &words).await;
-            let is_intact = || {
-                let checked = toise(&damaged, &["check", "ban", "properties", "adverts"]).output();
-                checked.unwrap().status.success()
-            };
             if status == 200 && is_intact() {
                 assert_eq!(answer, expected, "{name} {damage:?}");
                 break;
             }
-            assert!([200, 503].contains(&status), "{name} {damage:?}: {answer}");
+            let text = answer.to_string();
+            let says_why = text.contains("the text index is being built");
+            assert!(
+                status == 200 || status == 503 && says_why,
+                "{name} {damage:?}: {answer}"
+            );
             assert!(
                 asked.elapsed() < REBUILT_WITHIN,
                 "{name} {damage:?}: {answer}"

@@ -4,21 +4,26 @@
 //! `TOISE_STATEMENTS` is the number of statements drawn from the grammar (40 by default), and `TOISE_STATEMENTS_SEED`
 //! the seed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::support::client::Client;
 use crate::support::draw::Draw;
 use crate::support::process::{Server, new_key, run, variable};
+use crate::support::skip::skipped;
 use crate::support::{http_client, statements};
 
 /// Statements drawn, unless `TOISE_STATEMENTS` overrides it.
 const STATEMENTS: u64 = 40;
 /// Maximum memory of the server and its processes together, bytes.
 const MEMORY_MAX: u64 = 1_536 << 20;
+/// Maximum time until a process that runs queries has started.
+const STARTED_WITHIN: Duration = Duration::from_secs(20);
 /// Time limit of a query in this test, seconds.
 const QUERY_SECONDS: &str = "sql.time_s=2";
 /// Statuses that a statement may be answered with: rows, or a refusal that names the reason.
@@ -59,6 +64,42 @@ fn memory_of(process: u32) -> u64 {
     (own << 10) + children(process).into_iter().map(memory_of).sum::<u64>()
 }
 
+/// Returns the network of a process; `None` where the system does not tell.
+fn network(process: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{process}/ns/net")).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn processes_that_run_queries_have_no_network() {
+    let left = Command::new("unshare").args(["--net", "true"]).status();
+    if !left.is_ok_and(|status| status.success()) {
+        skipped("no process may leave the network here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let key = key(data);
+    let (server, client) = Client::start(data, &key);
+    let (status, answer) = client.post("sql", &json!({"query": "select 1"})).await;
+    assert_eq!(status, 200, "{answer}");
+    let shared = network(server.id()).unwrap();
+    let asked = Instant::now();
+    loop {
+        let processes = children(server.id());
+        let networks: Vec<_> = processes.into_iter().map(network).collect();
+        // A process that has just started still has the network.
+        if !networks.is_empty() && networks.iter().flatten().all(|own| *own != shared) {
+            if networks.contains(&None) {
+                skipped("the system does not tell the networks of processes");
+            }
+            break;
+        }
+        assert!(asked.elapsed() < STARTED_WITHIN, "{networks:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_that_the_system_ended_while_it_waited_fails_no_query() {
     let folder = tempfile::tempdir().unwrap();
@@ -79,11 +120,37 @@ async fn a_process_that_the_system_ended_while_it_waited_fails_no_query() {
         for process in children(server.id()) {
             let process = process.to_string();
             // It may have ended by itself.
-            let _ = std::process::Command::new("kill")
-                .args(["-9", &process])
-                .status();
+            let _ = Command::new("kill").args(["-9", &process]).status();
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_that_run_all_they_may_leave_room_for_a_third() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dvf", "100"]);
+    let (busy, other) = ([key(data), key(data)], key(data));
+    let (server, client) = Client::start(data, &other);
+    let endless = json!({"query": "select count(*) as n from range(1, 1000000000000)"});
+    let asked: Vec<_> = busy
+        .iter()
+        .chain(&busy)
+        .map(|key| {
+            let busy = Client::new(&server, key);
+            let endless = endless.clone();
+            tokio::spawn(async move { busy.post("sql", endless).await })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    for _ in 0..3 {
+        let (status, answer) = client.post("sql", json!({"query": "select 1"})).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    for query in asked {
+        query.abort();
     }
     assert_eq!(server.terminate(), Some(0));
 }

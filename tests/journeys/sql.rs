@@ -78,6 +78,22 @@ fn statements_files_and_formats_are_read_and_written_as_asked() {
 }
 
 #[test]
+fn safe_csv_has_no_formula_for_a_spreadsheet() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    run(data, &["synth", "--lake", "--dvf", "20"]);
+    let query = "select '=1+1' as t, -1 as n";
+    let (plain, safe) = ("t,n\n=1+1,-1\n", "t,n\n'=1+1,-1\n");
+    assert_eq!(printed(&piped(data, &["--format", "csv"], query)), plain);
+    let output = piped(data, &["--format", "csv", "--safe-csv"], query);
+    assert_eq!(printed(&output), safe);
+    let written = data.join("out.csv");
+    let to = written.to_str().unwrap();
+    run(data, &["sql", query, "--safe-csv", "--output", to]);
+    assert_eq!(std::fs::read_to_string(&written).unwrap(), safe);
+}
+
+#[test]
 fn parquet_files_of_others_are_examined_before_they_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path();

@@ -76,13 +76,17 @@ async fn a_call_that_reaches_both_at_once_is_made_and_charged_once() {
     assert_eq!(usage["usage"][0]["total_credits"], ROUNDS);
 }
 
-/// Makes free calls and kills the server before it has written all of them to the ledger.
-async fn make_free_calls_and_kill(server: Server, key: &str) {
-    let client = Client::new(&server, key);
+async fn make_free_calls(server: &Server, key: &str) {
+    let client = Client::new(server, key);
     for _ in 0..FREE_CALLS {
         let (status, answer) = client.post("opendata/dvf/search", json!({})).await;
         assert_eq!(status, 200, "{answer}");
     }
+}
+
+/// Makes free calls and kills the server before it has written all of them to the ledger.
+async fn make_free_calls_and_kill(server: Server, key: &str) {
+    make_free_calls(&server, key).await;
     drop(server);
 }
 
@@ -113,4 +117,21 @@ async fn free_calls_of_a_killed_server_are_reported_by_the_other_one_and_by_comm
 
     make_free_calls_and_kill(Server::start(data, "serve"), key).await;
     assert_eq!(reported(data, "accounts"), 3 * FREE_CALLS);
+}
+
+#[tokio::test]
+async fn commands_report_the_free_calls_of_a_running_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path();
+    let key = &new_key(data, &["--scopes", "search"]);
+    let server = Server::start(data, "serve");
+    for round in 1..=2 {
+        make_free_calls(&server, key).await;
+        assert_eq!(reported(data, "keys"), round * FREE_CALLS);
+        assert_eq!(reported(data, "accounts"), round * FREE_CALLS);
+    }
+    let client = Client::new(&server, key);
+    let report = client.get("consumption").await;
+    let counted = &report["data"]["consumption_per_type"][0]["calls"];
+    assert_eq!(*counted, 2 * FREE_CALLS);
 }

@@ -270,6 +270,7 @@ fn link_data_files(table: &Path, to: &Path, snapshot: &Snapshot) -> Result<()> {
 fn copy_models(models: &Path, to: &Path) -> Result<()> {
     copy_tree(&models.join(REPORT_CARDS), &to.join(REPORT_CARDS))?;
     let path = models.join(MODEL_IN_USE);
+    let mut failure = Error::Unsettled(models.to_owned());
     for _attempt in 0..LINK_ATTEMPTS {
         let Some(text) = optional(fs::read(&path)).map_err(Error::io(&path))? else {
             return Ok(());
@@ -277,16 +278,22 @@ fn copy_models(models: &Path, to: &Path) -> Result<()> {
         let version = version_named(&path, &text)?;
         let copy = to.join(&version);
         let linked = link_folder(&models.join(&version), &copy);
-        if linked.is_ok() && fs::read(&path).map_err(Error::io(&path))? == text {
-            write_synced(&to.join(MODEL_IN_USE), &text)?;
-            return sync_folder(to);
-        }
+        let is_current = fs::read(&path).map_err(Error::io(&path))? == text;
+        failure = match linked {
+            Ok(()) if is_current => {
+                write_synced(&to.join(MODEL_IN_USE), &text)?;
+                return sync_folder(to);
+            }
+            // A file that is missing now may be about to be renamed into place.
+            Err(error) if is_current => error,
+            _ => Error::Unsettled(models.to_owned()),
+        };
         if copy.exists() {
             fs::remove_dir_all(&copy).map_err(Error::io(&copy))?;
         }
         std::thread::sleep(BETWEEN_ATTEMPTS);
     }
-    Err(Error::Unsettled(models.to_owned()))
+    Err(failure)
 }
 
 /// Returns the folder name of the current model.

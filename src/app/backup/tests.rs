@@ -193,6 +193,9 @@ fn a_backup_waits_for_the_current_model_and_refuses_an_invalid_one() {
             "{refused}"
         );
     }
+    fs::write(models.join("current.json"), br#"{"version": "lost"}"#).unwrap();
+    let refused = back_up(path, "other").unwrap_err().to_string();
+    assert!(refused.contains("models/lost"), "{refused}");
     fs::remove_file(models.join("current.json")).unwrap();
     let manifest = back_up(path, "without").unwrap();
     let is_model = |file: &&ManifestEntry| file.path.starts_with("models/");
@@ -397,6 +400,22 @@ fn what_a_killed_backup_leaves_is_for_its_owner_alone() {
     let restored = folder.path().join("restored");
     let staged = StagedRestore::prepare(&backup, &restored, &bar).unwrap();
     assert_eq!(mode(staged.folder().parent().unwrap()), 0o700);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_refused_by_name() {
+    let folder = data_folder();
+    let elsewhere = folder.path().join("elsewhere");
+    fs::write(&elsewhere, b"of somebody else").unwrap();
+    let link = folder.path().join("data/reference/link.geojson");
+    std::os::unix::fs::symlink(&elsewhere, &link).unwrap();
+    let refused = back_up(folder.path(), "backup").unwrap_err();
+    assert!(
+        matches!(&refused, Error::Link(path) if *path == link),
+        "{refused}"
+    );
+    assert!(!folder.path().join("backup").exists());
 }
 
 #[cfg(unix)]

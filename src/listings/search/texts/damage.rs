@@ -73,3 +73,14 @@ pub(super) fn verify_index(folder: &Path) -> Result<()> {
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_index_library_is_damage() {
+        let found = caught::<()>(|| panic!("an index that is not valid"));
+        assert!(matches!(found, Err(Error::Damaged(_))), "{found:?}");
+    }
+}
