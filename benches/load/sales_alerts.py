@@ -20,9 +20,8 @@ import results  # noqa: E402
 from service import Service, command, percentile  # noqa: E402
 
 SEARCH = "/v2/protected/opendata/dvf/search"
-# Sales that are there before an import is timed, and the rounds.
+# Sales that are there before an import is timed.
 SALES_BEFORE = 20_000
-ROUNDS = 3
 # Alerts in a call: the endpoint's maximum.
 CALL = 100
 # One alert in this number is on a department, the others are on a commune.
@@ -111,7 +110,8 @@ def run(toise, files, alerts):
         command(toise, data, "import", "dvf", files[0])
         sales = json.loads(command(
             toise, data, "sql", "select departement_code, insee_code, property_type, price_eur, surface_m2 from dvf "
-            "where property_type in ('Appartement', 'Maison') and surface_m2 > 0 and insee_code is not null order by id")[0])
+            "where property_type in ('Appartement', 'Maison') and surface_m2 > 0 and price_eur > 0 and insee_code is not null "
+            "order by id")[0])
         filters = [filters_of(number, sales) for number in range(alerts)]
         service, receiver = Service(toise, data, "--allow-webhook-hosts", "127.0.0.1"), Receiver()
         try:
@@ -130,8 +130,8 @@ def run(toise, files, alerts):
             receiver.shutdown()
 
 
-def main(toise, sales, alerts):
-    sales, alerts = int(sales), int(alerts)
+def main(toise, *sizes):
+    sales, alerts, rounds = map(int, sizes)
     taken = {0: [], alerts: []}
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -139,7 +139,7 @@ def main(toise, sales, alerts):
             made = f"{folder}/{seed}"
             command(toise, folder, "synth", "--dvf", str(count), "--seed", str(seed + 1), "--output", made)
             files.append(f"{made}/dvf-synth.csv")
-        for number in range(ROUNDS):
+        for number in range(rounds):
             for count, runs in taken.items():
                 runs.append(run(toise, files, count))
                 print(f"round {number + 1}, {count:,} alerts: {runs[-1]}", file=sys.stderr)
@@ -156,8 +156,8 @@ def main(toise, sales, alerts):
     for row in rows:
         print(row["id"], *(f"{one['name']} {one['value']:.2f} {one['unit']}" for one in row["figures"]))
     name = "sales-alerts" if (sales, alerts) == USUAL else f"sales-alerts-{sales}-{alerts}"
-    parameters = {"sales": sales, "alerts": alerts, "rounds": ROUNDS}
-    results.write(name, f"benches/load/sales_alerts.sh {sales} {alerts}", rows, parameters)
+    parameters = {"sales": sales, "alerts": alerts, "rounds": rounds}
+    results.write(name, f"benches/load/sales_alerts.sh {sales} {alerts} {rounds}", rows, parameters)
 
 
-main(*sys.argv[1:4])
+main(*sys.argv[1:5])
