@@ -43,6 +43,9 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.latest = time.perf_counter()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, *_):
+        """Prints nothing when the server drops a connection that it no longer needs."""
+
     def take(self, delivery, body):
         entries = json.loads(body)["data"]["created"]
         with self.lock:
