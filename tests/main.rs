@@ -63,6 +63,7 @@ mod contract {
     mod tiles;
 }
 mod engine {
+    mod areas;
     mod bulk;
     mod history;
     mod layers;

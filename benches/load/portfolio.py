@@ -1,4 +1,4 @@
-"""Times portfolios, alerts on sales, and reports of a home, on invented sales. See portfolio.sh."""
+"""Times portfolios, and reports of a home, on invented sales. See portfolio.sh."""
 
 import json
 import pathlib
@@ -19,11 +19,8 @@ RATE = 50
 ALONE_SECONDS = 20
 REPORTS = 60
 REPORTS_WARM_UP = 5
-# Sales that are there before an import is timed, and the number of imports timed.
-SALES_BEFORE = 20_000
-IMPORTS = 3
 # The sizes in the documentation's figures.
-USUAL = (1_000_000, 1_000_000, 10_000)
+USUAL = (1_000_000, 1_000_000)
 
 
 class Client(threading.Thread):
@@ -129,44 +126,8 @@ def reports(service, homes):
     return rows
 
 
-def alert(number, departments):
-    chance = random.Random(number)
-    least = chance.randrange(50_000, 400_000)
-    return {
-        "search_query": {"filters": {
-            "departement_code": chance.choice(departments), "property_type": [chance.choice(["Appartement", "Maison"])],
-            "price_eur": {"min": least, "max": least + 20_000}, "surface_m2": {"min": chance.randrange(20, 120)},
-        }},
-        "match": ["ALERT_MATCH_CREATED"], "search_name": f"bench {number}", "webhook_url": "http://127.0.0.1:9/",
-    }
-
-
-def imports(toise, files, alerts):
-    """The median seconds of an import next to a server, without and with alerts."""
-    taken = {0: [], alerts: []}
-    for _ in range(IMPORTS):
-        for count in taken:
-            with tempfile.TemporaryDirectory() as data:
-                command(toise, data, "import", "dvf", files[0])
-                service = Service(toise, data, "--allow-webhook-hosts", "127.0.0.1")
-                try:
-                    departments = [row["departement_code"] for row in json.loads(
-                        command(toise, data, "sql", "select distinct departement_code from dvf order by 1")[0])]
-                    service.wake()
-                    for number in range(count):
-                        service.request("PUT", "/v2/protected/opendata/dvf/search/alerts",
-                                        json.dumps(alert(number, departments)))
-                    taken[count].append(command(toise, data, "import", "dvf", files[1])[1])
-                finally:
-                    service.stop()
-    without, beside = percentile(taken[0], 0.5), percentile(taken[alerts], 0.5)
-    return [results.row("import of sales next to a server without alerts", results.figure(without, "s")),
-            results.row("import of sales next to a server with alerts", results.figure(beside, "s"),
-                        results.figure(beside / without, "times", name="ratio"))]
-
-
-def main(toise, sales, homes, alerts):
-    sales, homes, alerts = int(sales), int(homes), int(alerts)
+def main(toise, sales, homes):
+    sales, homes = int(sales), int(homes)
     with tempfile.TemporaryDirectory() as data:
         command(toise, data, "synth", "--lake", "--dvf", str(sales))
         # The first model does not know the sales of the last year, so that the second one is another.
@@ -174,17 +135,10 @@ def main(toise, sales, homes, alerts):
         _, trained = command(toise, data, "train", "--until", until[:10])
         print(f"trained on {sales:,} invented sales in {trained:.0f} s", file=sys.stderr)
         rows = portfolio(toise, data, homes, sales)
-    with tempfile.TemporaryDirectory() as data:
-        files = []
-        for seed, count in [("2", SALES_BEFORE), ("1", sales)]:
-            command(toise, data, "synth", "--dvf", str(count), "--seed", seed, "--output", f"{data}/{seed}")
-            files.append(f"{data}/{seed}/dvf-synth.csv")
-        rows += imports(toise, files, alerts)
     for row in rows:
         print(row["id"], *(f"{one.get('name', one['statistic'])} {one['value']:.1f} {one['unit']}" for one in row["figures"]))
-    name = "portfolio" if (sales, homes, alerts) == USUAL else f"portfolio-{homes}"
-    parameters = {"sales": sales, "homes": homes, "alerts": alerts}
-    results.write(name, f"benches/load/portfolio.sh {sales} {homes} {alerts}", rows, parameters)
+    name = "portfolio" if (sales, homes) == USUAL else f"portfolio-{homes}"
+    results.write(name, f"benches/load/portfolio.sh {sales} {homes}", rows, {"sales": sales, "homes": homes})
 
 
-main(*sys.argv[1:5])
+main(*sys.argv[1:4])

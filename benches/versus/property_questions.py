@@ -174,7 +174,7 @@ def draw(connection, rounds, seed):
 
 
 def of_home(home):
-    asked, area, rooms = home["price_latest_value"], home["habitation_surface_total"], home["habitation_room_count"]
+    asked, size, rooms = home["price_latest_value"], home["habitation_surface_total"], home["habitation_room_count"]
     room_count = {"habitation": {"roomCount": {"min": rooms}}}, f"habitation_room_count >= {rooms}"
     insee = place("location_insee_code", "inseeCode", home)
     department = place("location_department", "department", home)
@@ -184,7 +184,7 @@ def of_home(home):
     )
     return [
         question("a commune, price and surface, by price",
-                 [insee, price(asked * 0.5, asked * 2), surface(area * 0.5, area * 2)], sort="PRICE", descending=False),
+                 [insee, price(asked * 0.5, asked * 2), surface(size * 0.5, size * 2)], sort="PRICE", descending=False),
         question("a postal code, type, offer, online, latest first",
                  [place("location_postal_code", "postalCode", home), kind_of(home), offer_of(home), ONLINE]),
         question("2 km around, price, by price", [around(home, 2000), price(asked * 0.6, asked * 1.6)], sort="PRICE"),
@@ -197,7 +197,7 @@ def of_home(home):
         question("a department, online, page 11 by cursor", [department, ONLINE], sort="PRICE", pages_before=10),
         question("a department, online on one portal", [department, source]),
         question("anywhere, price and surface, online",
-                 [ONLINE, price(asked * 0.9, asked * 1.1), surface(area * 0.8, area * 1.2)], placed=False),
+                 [ONLINE, price(asked * 0.9, asked * 1.1), surface(size * 0.8, size * 1.2)], placed=False),
         question("anywhere, type, rooms, online: the count alone", [ONLINE, kind_of(home), room_count], kind="count", placed=False),
         question("a department, two words as they stand, by price",
                  [department], words=("keywords", "double vitrage"), sort="PRICE", descending=False),

@@ -306,7 +306,11 @@ TABLES = {
         Line("the same for the others while one of 50 receivers hangs", ["criterion:deliver/commit_to_receipt_one_hanging"],
              "`cargo bench --bench deliver`"),
         DELIVERIES),
+    "sales-alerts": columns(
+        "sales-alerts", "Work", ("without alerts, s", "without", None), ("with 10,000 alerts, s", "with", None),
+        ("ratio", "ratio", 2)),
     "estimates": measured("estimates", "Measured, 3 million sales"),
+    "portfolio": measured("portfolio", "Measured, 1 million homes"),
     "collecting": measured(
         "collecting", "Measured",
         Line("a page of 500 kB, mostly scripts (`cargo bench --bench extract`)",

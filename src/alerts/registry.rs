@@ -443,9 +443,12 @@ impl AlertCounts {
             let count: u32 = statement.query_row([account.to_string()], |row| row.get(0))?;
             Ok(count as usize)
         };
+        // The index of active alerts lacks the kind, and reading every alert for its kind would hold up the writer each
+        // time that an alert is created, so portfolios are subtracted.
         Ok(Self {
             active: count(
-                "SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1 AND kind <> 'PORTFOLIO'",
+                "SELECT (SELECT count(*) FROM alerts WHERE account_id = ?1 AND activated = 1)
+                   - (SELECT count(*) FROM alerts WHERE account_id = ?1 AND kind = 'PORTFOLIO' AND activated = 1)",
             )?,
             all: count(
                 "SELECT count(*) FROM alerts WHERE account_id = ?1 AND kind <> 'PORTFOLIO'",

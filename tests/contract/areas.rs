@@ -1,4 +1,7 @@
-//! Stored areas: a filter that names one finds what the polygon finds, in every request that takes an area.
+//! Areas over HTTP, in every request that takes one: a drawn one finds what the crate `geo` finds, a stored one what its
+//! polygon finds.
+
+use std::collections::BTreeSet;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,9 +9,13 @@ use toise::contract::listings::filters::ListingKind;
 use toise::service::isochrones::Isochrones;
 
 use super::alerts::CREATED;
-use super::searches::{shown, taken};
+use super::searches::{all, position, shown, taken};
+use super::sql;
 use crate::support::alerts::{body, with};
-use crate::support::assertions::assert_has;
+use crate::support::areas::{self, Judge};
+use crate::support::assertions::{assert_has, texts_of};
+use crate::support::draw::Draw;
+use crate::support::mvt::gathered;
 use crate::support::portal::{Act, Portal};
 use crate::support::{Service, error_of, http_client};
 
@@ -99,6 +106,75 @@ async fn a_named_area_finds_what_its_polygon_finds() {
         message.starts_with(at) && message.contains("stored area"),
         "{message}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drawn_area_finds_the_properties_that_geo_finds() {
+    let (service, properties) = taken(300).await;
+    shown(&service, properties).await;
+    let records = all(&service).await;
+    let sql_key = service.key_with("sql");
+    let placed: Vec<&Value> = records
+        .iter()
+        .filter(|record| position(record).is_some())
+        .collect();
+    let mut draw = Draw::new(74);
+    let (mut found, mut left_out) = (0, 0);
+    for round in 0..120 {
+        let (lat, lon) = position(draw.one_of(&placed)).unwrap();
+        let radius = *draw.one_of(&[0.02, 0.2, 1.0, 3.0]);
+        let area = areas::area(&mut draw, lat, lon, radius);
+        let judge = Judge::new(&area);
+        let is_within =
+            |record: &&&Value| position(record).is_some_and(|(lat, lon)| judge.contains(lat, lon));
+        let expected: Vec<&Value> = placed.iter().filter(is_within).copied().collect();
+        let ids = expected.iter().map(|record| &record["flxId"]);
+        let ids: BTreeSet<&str> = ids.map(|id| id.as_str().unwrap()).collect();
+        found += ids.len();
+        left_out += placed.len() - ids.len();
+
+        let place = json!({"location": [{"locationCoordinate": {"location": {"area": area}}}]});
+        let place = json!({ "filterProperty": place });
+        let page = json!({"search": place, "sortBy": "PRICE", "orderBy": "ASC", "size": 100});
+        let page = data(&service, Method::POST, "properties/search", &page).await;
+        assert_eq!(page["data"]["count"], ids.len(), "{area}");
+        let items = texts_of(&page["data"]["items"], "flxId");
+        assert!(items.iter().all(|id| ids.contains(id)), "{area}");
+        assert_eq!(items.len(), ids.len().min(100), "{area}");
+
+        let market = json!({"level": "department", "location": {"area": area}});
+        let market = data(&service, Method::POST, "analytics/market", &market).await;
+        let rows = market["data"].as_array().unwrap().iter();
+        let homes = rows.flat_map(|row| ["for_sale", "to_rent"].map(|name| &row[name]));
+        let homes: u64 = homes.map(|homes| homes.as_u64().unwrap()).sum();
+        let is_home = |record: &&&Value| {
+            let class = &record["type"];
+            let offer = &record["offer"]["type"];
+            (class == "CLASS_FLAT" || class == "CLASS_HOUSE")
+                && (offer == "OFFER_BUY" || offer == "OFFER_RENT")
+        };
+        assert_eq!(
+            homes as usize,
+            expected.iter().filter(is_home).count(),
+            "{area}"
+        );
+
+        let filters = place.to_string();
+        let filters: String = url::form_urlencoded::byte_serialize(filters.as_bytes()).collect();
+        service.clock.advance_ms(20);
+        let path = format!("/v2/protected/tiles/properties/0/0/0?filters={filters}");
+        let world = service.get(&path).await.bytes().await.unwrap();
+        assert_eq!(gathered(&world), ids.len(), "{area}");
+
+        // Each query takes a process.
+        if round % 10 == 0 {
+            let query = format!("select flx_id from properties where in_area(lat, lon, '{area}')");
+            let rows = sql::rows(&service, &sql_key, &query).await;
+            let rows: BTreeSet<&str> = texts_of(&rows, "flx_id").into_iter().collect();
+            assert_eq!(rows, ids, "{area}");
+        }
+    }
+    assert!(found > 500 && left_out > 500, "{found} {left_out}");
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use toise::geo::distance::planar_distance_m;
 use toise::synth::adverts::level::DistortionLevel;
 use toise::synth::adverts::{AdvertsRequest, MarketGenerator};
 
+use crate::support::areas::{self, Judge};
 use crate::support::assertions::texts_of;
+use crate::support::draw::Draw;
 use crate::support::{Service, data_of, error_of};
 
 const SEARCH: &str = "/v2/protected/properties/search";
@@ -105,13 +107,16 @@ pub fn number(record: &Value, pointer: &str) -> Option<f64> {
     record.pointer(pointer).and_then(Value::as_f64)
 }
 
+/// Latitude and longitude of a record.
+pub fn position(record: &Value) -> Option<(f64, f64)> {
+    let place = record.pointer("/location/locationCoordinate/location")?;
+    Some((place[1].as_f64()?, place[0].as_f64()?))
+}
+
 /// Distance of two properties in features, as the reference defines it, and in metres.
 fn units(one: &Value, other: &Value) -> (f64, f64) {
-    let at = |record: &Value, axis: usize| {
-        let path = format!("/location/locationCoordinate/location/{axis}");
-        number(record, &path).unwrap()
-    };
-    let metres = planar_distance_m(at(one, 1), at(one, 0), at(other, 1), at(other, 0));
+    let [(lat, lon), (other_lat, other_lon)] = [one, other].map(|record| position(record).unwrap());
+    let metres = planar_distance_m(lat, lon, other_lat, other_lon);
     let share = |path: &str| match (number(one, path), number(other, path)) {
         (Some(own), Some(other)) if own > 0.0 => (other - own).abs() / own / 0.2,
         _ => 1.0,
@@ -125,61 +130,56 @@ fn units(one: &Value, other: &Value) -> (f64, f64) {
     (values + rooms + metres / 2_000.0, metres)
 }
 
+/// The three nearest properties to one, of its class and offer around it, among those that `keep` keeps.
+fn nearest<'r>(records: &'r [Value], model: &Value, keep: impl Fn(&Value) -> bool) -> Vec<&'r str> {
+    let mut found: Vec<(f64, &str)> = records
+        .iter()
+        .filter(|record| position(record).is_some() && keep(record))
+        .filter(|record| record["type"] == model["type"])
+        .filter(|record| record["offer"]["type"] == model["offer"]["type"])
+        .filter(|record| record["flxId"] != model["flxId"])
+        .map(|record| (units(model, record), record["flxId"].as_str().unwrap()))
+        .filter(|((_, metres), _)| *metres <= 10_000.0)
+        .map(|((units, _), id)| (units, id))
+        .collect();
+    found.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)));
+    found.into_iter().take(3).map(|(_, id)| id).collect()
+}
+
 #[tokio::test]
 async fn similar_properties_are_the_nearest_of_the_class_and_offer_around() {
     let (service, properties) = taken(300).await;
     shown(&service, properties).await;
     let records = all(&service).await;
-    let placed = |record: &&Value| {
-        record
-            .pointer("/location/locationCoordinate/location")
-            .is_some()
-    };
-    let (mut compared, mut eastern) = (0, 0);
-    for model in records.iter().filter(placed).take(60) {
-        let mut expected: Vec<(f64, &str)> = records
-            .iter()
-            .filter(placed)
-            .filter(|record| record["type"] == model["type"])
-            .filter(|record| record["offer"]["type"] == model["offer"]["type"])
-            .filter(|record| record["flxId"] != model["flxId"])
-            .map(|record| (units(model, record), record["flxId"].as_str().unwrap()))
-            .filter(|((_, metres), _)| *metres <= 10_000.0)
-            .map(|((units, _), id)| (units, id))
-            .collect();
-        expected.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(other.1)));
-        let ids: Vec<&str> = expected.iter().take(3).map(|(_, id)| *id).collect();
-        let body = json!({"flxId": model["flxId"], "similarityStrategy": "SEARCH", "size": 3});
-        let found = asked(&service, "/v2/protected/properties/similars", &body).await;
-        let found = texts_of(&found, "flxId");
-        assert_eq!(found, ids, "{body}");
-        compared += found.len();
-        // In an area, here east of the property.
-        let [longitude, latitude] = [0_usize, 1].map(|axis| {
-            let place = &model["location"]["locationCoordinate"]["location"];
-            place[axis].as_f64().unwrap()
-        });
-        let east = json!([[
-            [longitude, latitude - 1.0],
-            [longitude + 1.0, latitude - 1.0],
-            [longitude + 1.0, latitude + 1.0],
-            [longitude, latitude + 1.0],
-            [longitude, latitude - 1.0]
-        ]]);
-        let area = json!({"type": "Polygon", "coordinates": east});
-        let mut within = body;
-        within["filterProperty"] =
-            json!({"location": [{"locationCoordinate": {"location": {"area": area}}}]});
-        let found = asked(&service, "/v2/protected/properties/similars", &within).await;
-        for record in found.as_array().unwrap() {
-            let place = &record["location"]["locationCoordinate"]["location"];
-            assert!(place[0].as_f64().unwrap() >= longitude, "{record}");
-            eastern += 1;
+    let similars = "/v2/protected/properties/similars";
+    let mut draw = Draw::new(73);
+    let (mut compared, mut in_areas) = (0, 0);
+    let placed = records.iter().filter(|record| position(record).is_some());
+    for model in placed.take(60) {
+        let mut body = json!({"flxId": model["flxId"], "similarityStrategy": "SEARCH", "size": 3});
+        let found = asked(&service, similars, &body).await;
+        let expected = nearest(&records, model, |_| true);
+        assert_eq!(texts_of(&found, "flxId"), expected, "{body}");
+        compared += expected.len();
+        let (lat, lon) = position(model).unwrap();
+        for _ in 0..4 {
+            let radius = *draw.one_of(&[0.01, 0.05, 0.2]);
+            let area = areas::area(&mut draw, lat, lon, radius);
+            let judge = Judge::new(&area);
+            let is_within = |record: &Value| {
+                position(record).is_some_and(|(lat, lon)| judge.contains(lat, lon))
+            };
+            body["filterProperty"] =
+                json!({"location": [{"locationCoordinate": {"location": {"area": area}}}]});
+            let found = asked(&service, similars, &body).await;
+            let expected = nearest(&records, model, is_within);
+            assert_eq!(texts_of(&found, "flxId"), expected, "{body}");
+            in_areas += expected.len();
         }
     }
-    assert!(compared > 0 && eastern > 0);
+    assert!(compared > 0 && in_areas > 0);
     let nobody = json!({"flxId": uuid::Uuid::now_v7(), "similarityStrategy": "SEARCH", "size": 3});
-    let response = service.post("/v2/protected/properties/similars", nobody.to_string());
+    let response = service.post(similars, nobody.to_string());
     assert_eq!(error_of(response.await).await.0, 404);
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fast_mvt::{MvtReaderRef, MvtValueRef};
 use reqwest::Method;
 use serde_json::{Value, json};
 use toise::geo::communes::today_of_code;
@@ -10,6 +9,7 @@ use toise::tiles::mercator::TileId;
 
 use super::searches::{all, shown, taken};
 use crate::support::assertions::texts_of;
+use crate::support::mvt::{gathered, point_ids, values};
 use crate::support::{Service, error_of};
 
 const TILES: &str = "/v2/protected/tiles";
@@ -28,25 +28,6 @@ async fn tile_of(service: &Service, set: &str, id: TileId, query: &str) -> Vec<u
         "application/vnd.mapbox-vector-tile"
     );
     response.bytes().await.unwrap().to_vec()
-}
-
-/// The values of a field of a layer.
-fn values(tile: &[u8], layer: &str, field: &str) -> Vec<String> {
-    let reader = MvtReaderRef::new(tile).unwrap();
-    let layers = reader.layers().filter(|found| found.name() == layer);
-    let features = layers.flat_map(|layer| layer.features().collect::<Vec<_>>());
-    let read = features.filter_map(|feature| {
-        let found = feature
-            .properties()
-            .map(Result::unwrap)
-            .find(|(name, _)| *name == field);
-        found.map(|(_, value)| match value {
-            MvtValueRef::String(text) => text.to_owned(),
-            MvtValueRef::UInt(number) => number.to_string(),
-            other => format!("{other:?}"),
-        })
-    });
-    read.collect()
 }
 
 #[tokio::test]
@@ -74,9 +55,7 @@ async fn points_are_the_properties_that_searches_find() {
             x: *x,
             y: *y,
         };
-        let found: BTreeSet<String> = values(&tile(&service, id, "").await, "points", "id")
-            .into_iter()
-            .collect();
+        let found = point_ids(&tile(&service, id, "").await);
         assert_eq!(&found, ids);
         let query = format!("?filters={only_flats}&version=1");
         let found = values(&tile(&service, id, &query).await, "points", "id");
@@ -84,12 +63,8 @@ async fn points_are_the_properties_that_searches_find() {
     }
     // One tile shows the world: its hexagons count everything.
     let world = tile(&service, TileId { z: 0, x: 0, y: 0 }, "").await;
-    let counted: Vec<u64> = values(&world, "hexagons", "count")
-        .iter()
-        .map(|count| count.parse().unwrap())
-        .collect();
     let placed: usize = expected.values().map(BTreeSet::len).sum();
-    assert_eq!(counted.iter().sum::<u64>(), placed as u64);
+    assert_eq!(gathered(&world), placed);
 }
 
 #[tokio::test]

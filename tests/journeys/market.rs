@@ -4,15 +4,17 @@ use std::io::BufReader;
 
 use serde_json::{Value, json};
 
+use crate::support::areas::{self, Judge};
 use crate::support::assertions::{assert_has, assert_refused, pick};
+use crate::support::draw::Draw;
 use crate::support::process::{errors, run, toise, try_run};
+
+const HEADER: &str = "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\
+    code_departement,id_parcelle,type_local,surface_reelle_bati,nombre_pieces_principales,longitude,latitude\n";
 
 /// Sales of Mende: eight flats of 50 m2 alone, two flats of one mutation, a flat with a house, a gift of a price.
 fn sales() -> String {
-    let mut text = String::from(
-        "id_mutation,date_mutation,nature_mutation,valeur_fonciere,code_postal,code_commune,nom_commune,\
-         code_departement,id_parcelle,type_local,surface_reelle_bati,nombre_pieces_principales,longitude,latitude\n",
-    );
+    let mut text = HEADER.to_owned();
     let mut row = |id: &str, date: &str, price: u32, parcel: u32, kind: &str, surface: u32| {
         text += &format!(
             "{id},{date},Vente,{price},48000,48095,Mende,48,48095000AB{parcel:04},{kind},{surface},2,3.4989,44.5181\n"
@@ -226,4 +228,44 @@ fn the_area_of_a_file_bounds_the_sales() {
     ];
     let refused = try_run(&data, &arguments);
     assert_has(&errors(&refused), "has 2 features; one is expected");
+}
+
+#[test]
+fn a_drawn_area_counts_the_sales_that_geo_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, file) = (folder.path().join("data"), folder.path().join("mende.csv"));
+    let mut draw = Draw::new(75);
+    let places: Vec<(f64, f64)> = (0..150)
+        .map(|_| {
+            let mut around = |middle: usize| (middle + draw.below(40)) as f64 / 1_000.0;
+            (around(44_498), around(3_479))
+        })
+        .collect();
+    let mut text = HEADER.to_owned();
+    for (nth, (lat, lon)) in places.iter().enumerate() {
+        text += &format!(
+            "2023-{nth},2023-02-10,Vente,100000,48000,48095,Mende,48,48095000AB{nth:04},Appartement,50,2,{lon},{lat}\n"
+        );
+    }
+    std::fs::write(&file, text).unwrap();
+    run(&data, &["import", "dvf", file.to_str().unwrap()]);
+    let path = folder.path().join("area.geojson");
+    let mut counted = 0;
+    for _ in 0..10 {
+        let (lat, lon) = *draw.one_of(&places);
+        let area = areas::area(&mut draw, lat, lon, 0.02);
+        std::fs::write(&path, area.to_string()).unwrap();
+        let path = path.to_str().unwrap();
+        let rows = run(&data, &["market", "--level", "commune", "--area", path]);
+        let sales = rows.as_array().unwrap().iter();
+        let sales: u64 = sales.map(|row| row["sales"].as_u64().unwrap()).sum();
+        let judge = Judge::new(&area);
+        let within = places
+            .iter()
+            .filter(|(lat, lon)| judge.contains(*lat, *lon));
+        let within = within.count();
+        assert_eq!(sales as usize, within, "{area}");
+        counted += within;
+    }
+    assert!((50..10 * places.len() / 2).contains(&counted), "{counted}");
 }

@@ -69,6 +69,13 @@ async fn a_quarter_has_the_same_sales_everywhere() {
     .await;
     assert_eq!(status, 200, "{market}");
     assert_eq!(market["data"][0]["sales"], sold, "{market}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), area.to_string()).unwrap();
+    #[rustfmt::skip]
+    let command = [
+        "market", "--level", "commune", "--type", "flat", "--offer", "buy", "--area", text(file.path()),
+    ];
+    assert_eq!(run(data, &command), market["data"]);
 
     let mut crossing = area.clone();
     crossing["coordinates"][0]

@@ -32,9 +32,23 @@ pub fn area(draw: &mut Draw, lat: f64, lon: f64, radius: f64) -> Value {
     }
 }
 
+/// An area as `geo` judges it.
+pub struct Judge(Geometry<f64>);
+
+impl Judge {
+    /// The judge of an area.
+    pub fn new(area: &Value) -> Self {
+        let geometry: geojson::Geometry = serde_json::from_value(area.clone()).unwrap();
+        Self(Geometry::try_from(geometry).unwrap())
+    }
+
+    /// Whether a position is in the area, border included.
+    pub fn contains(&self, lat: f64, lon: f64) -> bool {
+        self.0.intersects(&Point::new(lon, lat))
+    }
+}
+
 /// Whether a position is in an area, border included.
 pub fn contains(area: &Value, lat: f64, lon: f64) -> bool {
-    let geometry: geojson::Geometry = serde_json::from_value(area.clone()).unwrap();
-    let geometry = Geometry::<f64>::try_from(geometry).unwrap();
-    geometry.intersects(&Point::new(lon, lat))
+    Judge::new(area).contains(lat, lon)
 }

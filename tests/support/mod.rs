@@ -16,6 +16,7 @@ pub mod flight;
 pub mod homes;
 pub mod layers;
 pub mod listings;
+pub mod mvt;
 pub mod portal;
 pub mod process;
 pub mod publisher;

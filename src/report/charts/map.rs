@@ -1,13 +1,21 @@
 //! Draws the home and its comparables on a map: borders of communes, addresses as dots, a scale.
 
+use std::f32::consts::TAU;
+use std::iter;
+
 use crate::figure::{Align, Color, Figure};
 use crate::gather::map_half_m;
 use crate::language::Language;
-use crate::model::HomeReport;
+use crate::model::{HomeReport, ReportedSale};
 use toise_geo::contours::{self, UNITS_PER_DEGREE};
 
 const SIZE: f32 = 7.0;
+/// Radius of the mark of the home or a sale.
 const MARK: f32 = 6.5;
+/// Minimum distance between the centres of two marks.
+const APART: f32 = 2.0 * MARK + 1.0;
+/// Number of rings around a position on which a free place for its mark is looked for.
+const RINGS: u8 = 4;
 /// Metres per degree of latitude.
 const DEGREE_M: f64 = 111_195.0;
 /// Maximum length of the scale, as a share of the width.
@@ -56,30 +64,55 @@ pub fn draw(report: &HomeReport, width: f32, height: f32, language: Language) ->
     let shown: Vec<[f32; 2]> = addresses.filter(|point| view.shows(*point)).collect();
     figure.dots(shown, 1.1, Color(176, 184, 196));
     borders(&mut figure, &view);
-    for (nth, sale) in report.comparables.iter().enumerate().rev() {
-        let Some(at) = sale
-            .location
-            .map(|location| view.at((location.lat, location.lon)))
-        else {
-            continue;
-        };
-        if view.shows(at) {
-            figure.circle(at, MARK, Color::OTHER, Some(Color::WHITE));
-            let number = (nth + 1).to_string();
-            figure.bold(
-                [at[0], at[1] + 2.6],
-                number,
-                SIZE,
-                Color::WHITE,
-                Align::Middle,
-            );
-        }
-    }
-    let home = view.at((view.lat, view.lon));
-    figure.circle(home, MARK, Color::MAIN, Some(Color::WHITE));
-    figure.circle(home, 2.2, Color::WHITE, None);
+    marks(&mut figure, &view, &report.comparables);
     scale(&mut figure, &view, language);
     figure
+}
+
+/// Draws the home, and the sales on the map with the numbers of their rows. The mark of a sale that would cover another
+/// mark, such as that of a sale in the same building, is moved aside and joined to its position by a line.
+fn marks(figure: &mut Figure, view: &View, sales: &[ReportedSale]) {
+    let home = view.at((view.lat, view.lon));
+    let mut taken = vec![home];
+    let mut marks = Vec::new();
+    for (nth, sale) in sales.iter().enumerate() {
+        let location = sale.location.as_ref();
+        let at = location.map(|location| view.at((location.lat, location.lon)));
+        let Some(at) = at.filter(|at| view.shows(*at)) else {
+            continue;
+        };
+        let mark = free_place(at, &taken, view);
+        taken.push(mark);
+        marks.push((nth + 1, mark));
+        if mark != at {
+            figure.line(vec![at, mark], Color::OTHER, 0.8);
+        }
+    }
+    for (number, mark) in marks.into_iter().rev() {
+        figure.circle(mark, MARK, Color::OTHER, Some(Color::WHITE));
+        let base = [mark[0], mark[1] + 2.6];
+        figure.bold(base, number.to_string(), SIZE, Color::WHITE, Align::Middle);
+    }
+    figure.circle(home, MARK, Color::MAIN, Some(Color::WHITE));
+    figure.circle(home, 2.2, Color::WHITE, None);
+}
+
+/// Returns the place nearest to a position at which a mark covers no other; the position itself if there is none.
+fn free_place(at: [f32; 2], taken: &[[f32; 2]], view: &View) -> [f32; 2] {
+    let is_free = |place: &[f32; 2]| {
+        let [x, y] = *place;
+        // Places on one ring may be nearer than their distance by a rounding error.
+        let is_apart = |other: &[f32; 2]| (x - other[0]).hypot(y - other[1]) > APART - 0.1;
+        view.shows(*place) && taken.iter().all(is_apart)
+    };
+    let around = (1..=RINGS).flat_map(|ring| {
+        let (places, radius) = (6 * ring, APART * f32::from(ring));
+        (0..places).map(move |nth| {
+            let angle = f32::from(nth) / f32::from(places) * TAU;
+            [at[0] + radius * angle.cos(), at[1] + radius * angle.sin()]
+        })
+    });
+    iter::once(at).chain(around).find(is_free).unwrap_or(at)
 }
 
 /// Draws the borders of communes, in pieces within the map.
@@ -215,5 +248,22 @@ mod tests {
         assert_eq!(clipped([-50.0, 50.0], [-1.0, 60.0], &view), None);
         let inside = clipped([10.0, 10.0], [20.0, 30.0], &view);
         assert_eq!(inside, Some([[10.0, 10.0], [20.0, 30.0]]));
+    }
+
+    #[test]
+    fn marks_cover_neither_each_other_nor_the_home() {
+        let view = view();
+        let middle = [50.0, 50.0];
+        let mut taken = vec![middle];
+        for _ in 0..5 {
+            let place = free_place(middle, &taken, &view);
+            assert!(view.shows(place));
+            for other in &taken {
+                let apart = (place[0] - other[0]).hypot(place[1] - other[1]);
+                assert!(apart > 2.0 * MARK, "{place:?} {taken:?}");
+            }
+            taken.push(place);
+        }
+        assert_eq!(free_place([10.0, 10.0], &taken, &view), [10.0, 10.0]);
     }
 }

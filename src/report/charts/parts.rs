@@ -51,7 +51,8 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
     let height = ROW * (rows.len() + 2) as f32 + 2.0;
     let about = language.choose("Composition de la valeur", "Parts of the value");
     let mut figure = Figure::new(width, height, about);
-    let (mut least, mut most) = (base.min(price), base.max(price));
+    // Bars begin at zero, so that their lengths can be compared.
+    let (mut least, mut most) = (0.0_f64, base.max(price));
     let mut sum = base;
     for part in &rows {
         sum += part.eur;
@@ -60,8 +61,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
     }
     let range = (most - least).max(1.0);
     let (from, to) = (width * NAMES, width - AMOUNT);
-    // The offset keeps the shortest bar of a total visible.
-    let at = |eur: f64| from + 12.0 + ((eur - least) / range) as f32 * (to - from - 12.0);
+    let at = |eur: f64| from + ((eur - least) / range) as f32 * (to - from);
     let row = |figure: &mut Figure,
                nth: usize,
                label: String,
@@ -97,7 +97,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
         0,
         name(BASE, language),
         language.euros(base),
-        [from, at(base)],
+        [at(0.0), at(base)],
         Color(150, 186, 220),
         false,
     );
@@ -126,7 +126,7 @@ pub fn draw(parts: &[ValuePart], price: f64, width: f32, language: Language) -> 
         rows.len() + 1,
         label,
         language.euros(price),
-        [from, at(price)],
+        [at(0.0), at(price)],
         total,
         true,
     );
@@ -153,6 +153,7 @@ fn drawn(parts: &[ValuePart]) -> Vec<ValuePart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figure::Item;
 
     #[test]
     fn the_smallest_parts_are_drawn_as_one_and_the_sum_stays() {
@@ -168,5 +169,29 @@ mod tests {
         let sum: f64 = rows.iter().map(|part| part.eur).sum();
         assert_eq!(sum, 4_500.0);
         assert_eq!(rows[PARTS_MAX - 1].eur, 600.0);
+    }
+
+    #[test]
+    fn the_length_of_a_bar_is_its_amount() {
+        let part = |feature, eur| ValuePart { feature, eur };
+        let parts = [
+            part(BASE, 200_000.0),
+            part("surface", 100_000.0),
+            part("location", -50_000.0),
+        ];
+        let figure = draw(&parts, 250_000.0, 240.0, Language::French);
+        let lengths = figure.items.iter().filter_map(|item| match item {
+            Item::Area { points, .. } => {
+                let across = points.iter().map(|[x, _]| *x);
+                Some(across.clone().fold(f32::MIN, f32::max) - across.fold(f32::MAX, f32::min))
+            }
+            _ => None,
+        });
+        let lengths: Vec<f32> = lengths.collect();
+        let shares: Vec<f32> = lengths
+            .iter()
+            .map(|length| (length / lengths[0] * 100.0).round())
+            .collect();
+        assert_eq!(shares, [100.0, 50.0, 25.0, 125.0]);
     }
 }

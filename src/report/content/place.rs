@@ -46,12 +46,12 @@ fn diagnostics(report: &HomeReport, language: Language) -> Vec<Block> {
     }
     let choose = |french, english| language.choose(french, english);
     let columns = vec![
-        TableColumn::text(choose("Date", "Date"), 0.20),
+        TableColumn::text(choose("Date", "Date"), 0.22),
         TableColumn::text(choose("DPE", "Energy"), 0.11),
         TableColumn::text(choose("GES", "Climate"), 0.12),
         TableColumn::number(choose("Surface", "Surface"), 0.17),
-        TableColumn::number(choose("kWh/m²/an", "kWh/m²/year"), 0.20),
-        TableColumn::number(choose("Étage", "Storey"), 0.14),
+        TableColumn::number(choose("kWh/m²/an", "kWh/m²/year"), 0.22),
+        TableColumn::number(choose("Étage", "Storey"), 0.16),
     ];
     let class = |class: Option<char>| class.map_or_else(|| "–".to_owned(), String::from);
     let rows = found.latest.iter().map(|one| {
