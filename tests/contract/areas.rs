@@ -121,7 +121,8 @@ async fn a_drawn_area_finds_the_properties_that_geo_finds() {
     let mut draw = Draw::new(74);
     let (mut found, mut left_out) = (0, 0);
     for round in 0..120 {
-        let (lat, lon) = position(draw.one_of(&placed)).unwrap();
+        let record: &&Value = draw.one_of(&placed);
+        let (lat, lon) = position(record).unwrap();
         let radius = *draw.one_of(&[0.02, 0.2, 1.0, 3.0]);
         let area = areas::area(&mut draw, lat, lon, radius);
         let judge = Judge::new(&area);

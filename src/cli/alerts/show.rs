@@ -7,7 +7,7 @@ use super::super::{CommandResult, Common};
 use toise_accounts::account;
 use toise_alerts::alert::Alert;
 use toise_alerts::deliveries::PageParams;
-use toise_alerts::overview::{self, Overview, answer};
+use toise_alerts::overview::{self, Overview, operator_json};
 use toise_contract::listings::codes::FlxId;
 use toise_layers::Layers;
 use toise_store::Store;
@@ -29,7 +29,7 @@ pub(super) fn list(
     };
     let alerts = overview::list(store, account, page)?;
     let names = account::list(store)?;
-    let answers: Vec<Value> = alerts.iter().map(answer).collect();
+    let answers: Vec<Value> = alerts.iter().map(operator_json).collect();
     let rows = alerts.iter().map(|alert| {
         let owner = names.iter().find(|known| known.account_id == alert.account);
         [

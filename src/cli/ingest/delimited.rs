@@ -116,7 +116,7 @@ impl<R: BufRead> CsvRows<R> {
     }
 
     /// Returns the names of the columns, in which repeated ones are numbered.
-    pub fn header(&self) -> &[String] {
+    pub fn names(&self) -> &[String] {
         &self.names
     }
 }
@@ -226,7 +226,7 @@ mod tests {
     fn the_first_of_two_columns_of_one_name_is_read_and_the_second_numbered() {
         let input = toise_input::open(&b"a,b,a,,\n1,2,3,4,5\n"[..], TextConversion::Utf8).unwrap();
         let mut rows = CsvRows::new(input.reader, &CsvDialect::default(), &input.form).unwrap();
-        assert_eq!(rows.header(), ["a", "b", "a_2", "", ""]);
+        assert_eq!(rows.names(), ["a", "b", "a_2", "", ""]);
         let row = rows.next().unwrap().unwrap().row;
         assert_eq!(row, Ok(json!({"a": "1", "b": "2", "": "4"})));
     }

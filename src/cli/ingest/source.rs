@@ -147,7 +147,7 @@ pub fn open<'r>(
     Ok(match format {
         IngestFormat::Csv => {
             let rows = CsvRows::new(input, dialect, &form)?;
-            let header = rows.header().to_vec();
+            let header = rows.names().to_vec();
             open(Box::new(rows), Some(header), "line")
         }
         IngestFormat::Json => open(Box::new(JsonRecords::new(input, records)?), None, "record"),
