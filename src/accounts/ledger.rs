@@ -194,7 +194,7 @@ impl Ledger {
     }
 
     /// Writes the rows of all journals in a folder, so that a report includes every call answered before it. A running
-    /// process finds its rows in the ledger and does not write them again. Until then, at most a second, its quotas may
+    /// process finds its rows in the ledger and does not write them again. Until then, at most two seconds, its quotas may
     /// count them twice. Blocks.
     ///
     /// # Errors

@@ -11,11 +11,12 @@ use super::text::FoldedText;
 const HALF_BITS: u32 = 16;
 /// Words that many districts have, in alphabetical order.
 const GENERAL_WORDS: &str = "\
-    a arrondissement au aux avenue bas basse bord bords boulevard bourg cap centre champ champs cite cote \
-    cours d dame de des du est et fort gare grand grande haut haute hauts hyper hypercentre ile l la le les \
-    mer mont nord notre ouest parc petit petite place plage plages plaine pont port porte proche quai \
-    quartier quartiers residence rive rue saint sainte secteur st ste sud sur trois val vieille vieux \
-    village ville zone";
+    a arrondissement au aux avenue bas basse beau bel belle bois bon bonne bord bords boulevard bourg butte \
+    buttes cap centre champ champs chateau chemin cite cote cours croix d dame de des du est et faubourg fort \
+    gare general grand grande haut haute hauts hotel hyper hypercentre ile jardin jardins jean jules l la le \
+    les marie mer mont moulin nord notre ouest palais parc petit petite pierre place plage plages plaine pont \
+    port porte proche quai quartier quartiers residence rive roche rue saint sainte secteur st ste sud sur \
+    trois val victor vieille vieux village ville zone";
 
 /// Returns the digest of the name of a district; `None` if the name has no letters or digits. Words of the city do not
 /// name the place.

@@ -95,7 +95,7 @@ fn begins_with_shared_flat(text: &FoldedText) -> bool {
     begins
         && !words
             .take(OPEN_WORDS_REACH)
-            .any(|word| OPEN_WORDS.contains(&word))
+            .any(|word| OPEN_WORDS.contains(&word) || DENIALS.contains(&word))
 }
 
 /// Returns whether a text contains a word for shared homes without an open word just before it in its clause.

@@ -1057,9 +1057,11 @@ fn one_storey_price_and_surface_outweigh_another_diagnostic_of_a_flat() {
         ("/medias", Value::Null),
         ("/description", json!(words)),
         ("/habitation/climate", climate),
+        ("/habitation/floor", json!(2)),
     ]);
+    let on_second = with(flat(), &[("/habitation/floor", json!(2))]);
     let is_admitted = |other: &Value| {
-        let (one, other) = (fingerprint(&flat()), fingerprint(other));
+        let (one, other) = (fingerprint(&on_second), fingerprint(other));
         admits(&one, &other, &compare(&one, &other))
     };
     let of_another = with(

@@ -26,7 +26,7 @@ const SPLIT_HEADER: &str = "warning: the names of columns seem to be in two line
 const ROW_AS_NAMES: &str = "warning: the first line is read as the names of columns, but looks like a row: write a line \
     of names above it";
 /// Note on cells between apostrophes.
-const APOSTROPHES: &str = "cells are quoted by apostrophes";
+pub const APOSTROPHES: &str = "cells are quoted by apostrophes";
 /// Note on a first column that only the rows have.
 const ROW_NUMBERS: &str =
     "the first column has no name in the header: it holds the numbers that R gives to rows";

@@ -16,6 +16,8 @@ const DOCUMENT_DEPTH_MAX: usize = 8;
 const ROW_LISTS: [&str; 9] = [
     "results", "features", "records", "data", "items", "rows", "hits", "listings", "annonces",
 ];
+/// Those of the names that no field of a row has.
+const ONLY_ROW_LISTS: [&str; 6] = ["results", "records", "rows", "hits", "listings", "annonces"];
 /// Maximum fields besides an empty list of rows in the answer of a service; an object with more is a row.
 const ANSWER_FIELDS_MAX: usize = 8;
 /// Maximum lists of a document that a message names.
@@ -184,10 +186,11 @@ pub fn is_document(start: &[u8]) -> bool {
 }
 
 /// Returns whether a line of JSON has a list of rows as its first value or with a name of [`ROW_LISTS`]. A list whose
-/// first object has fewer fields than there are besides the list is a field of a row, such as the features of a home.
+/// first object has fewer fields than there are besides the list is a field of a row, such as the features of a home,
+/// unless only answers have a list of that name.
 fn has_row_list(line: &[u8]) -> bool {
     let others = fields_of(line, 1).saturating_sub(1);
-    let is_list = |after_name: &[u8]| {
+    let is_list = |after_name: &[u8], is_only: bool| {
         let value = after_name.trim_ascii_start().strip_prefix(b":");
         value
             .filter(|value| is_array_of_objects(value))
@@ -195,7 +198,7 @@ fn has_row_list(line: &[u8]) -> bool {
                 let inner = &value.trim_ascii_start()[1..];
                 match fields_of(inner.trim_ascii_start(), usize::MAX) {
                     0 => others <= ANSWER_FIELDS_MAX,
-                    fields => fields >= others,
+                    fields => is_only || fields >= others,
                 }
             })
     };
@@ -203,11 +206,12 @@ fn has_row_list(line: &[u8]) -> bool {
     let name = inner.trim_ascii_start().strip_prefix(b"\"");
     let first = name.and_then(|name| Some(&name[memchr::memchr(b'"', name)? + 1..]));
     let is_named = |name: &str| {
+        let is_only = ONLY_ROW_LISTS.contains(&name);
         let name = format!("\"{name}\"");
         let mut places = memchr::memmem::find_iter(line, name.as_bytes());
-        places.any(|at| is_list(&line[at + name.len()..]))
+        places.any(|at| is_list(&line[at + name.len()..], is_only))
     };
-    first.is_some_and(is_list) || ROW_LISTS.iter().any(|name| is_named(name))
+    first.is_some_and(|first| is_list(first, false)) || ROW_LISTS.iter().any(|name| is_named(name))
 }
 
 /// Returns the number of fields of the JSON object at the beginning of a text, which may be cut off; 0 if none begins

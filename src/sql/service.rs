@@ -341,11 +341,7 @@ impl SqlService {
         limits: QueryLimits,
     ) -> Result<Permits, SqlError> {
         let slot = slots.acquire(caller.key_id, concurrent_max).await?;
-        let Inner {
-            running, planning, ..
-        } = &*self.0;
-        let is_first = running.held(caller.key_id) + planning.held(caller.key_id) <= 1;
-        let memory = self.0.memory.acquire(limits.memory_mib, is_first);
+        let memory = self.0.memory.acquire(caller.key_id, limits.memory_mib);
         match tokio::time::timeout(WAIT_MAX, memory).await {
             Ok(memory) => Ok(Arc::new((slot, memory))),
             Err(_elapsed) => Err(SqlError::Overloaded),

@@ -33,6 +33,8 @@ const UNIT_NAMES: [&str; 7] = [
 const AMOUNT_NAMES: [&str; 7] = [
     "prix", "price", "loyer", "rent", "location", "montant", "amount",
 ];
+/// Those of them that name a rent.
+const RENT_NAMES: [&str; 3] = ["loyer", "rent", "location"];
 /// Folded words for a unit that makes an amount neither a price nor the rent of a month.
 const OTHER_PERIODS: [&str; 20] = [
     "an", "ans", "annee", "annuel", "annuelle", "year", "yearly", "annual", "semaine",
@@ -196,7 +198,7 @@ pub(super) fn other_unit<'r>(
     // The values of several columns, `css-*`, are one in each.
     let own = found.get(place).or(found.last()).copied().flatten();
     of_row
-        .or_else(|| named_unit(row, is_unit_of_amount))
+        .or_else(|| named_unit(row, |unit| is_unit_of_amount(unit, name, row)))
         .or(own)
 }
 
@@ -246,19 +248,26 @@ fn named_unit(fields: &Row, is_unit: impl Fn(&str) -> bool) -> Option<&str> {
         let unit = value.as_str()?.trim();
         // Most cells are numbers or longer texts and end here.
         let is_short = unit.len() <= UNIT_BYTES_MAX
-            && !unit.contains(|character: char| character.is_ascii_digit());
+            && !unit.starts_with(|character: char| character.is_ascii_digit());
         let mut words = unit.split(|character: char| !character.is_alphanumeric());
         let is_other = is_short && words.any(|word| OTHER_PERIODS.contains(&folded(word).as_str()));
         (is_other && is_unit(&folded(name))).then_some(unit)
     })
 }
 
-/// Returns whether a folded name of a column is that of the unit of an amount: `loyerunite`, `periodiciteloyer`.
-fn is_unit_of_amount(name: &str) -> bool {
+/// Returns whether a folded name of a column is that of the unit of the amount in `column`: `loyerunite`,
+/// `periodiciteloyer`. If a row has a rent, the unit of a rent says nothing about its price.
+fn is_unit_of_amount(name: &str, column: &str, row: &Row) -> bool {
+    let is_rent = |name: &str| RENT_NAMES.iter().any(|rent| name.contains(rent));
+    let has_rent = || {
+        row.keys()
+            .any(|other| RENT_NAMES.contains(&folded(other).as_str()))
+    };
     let is_of = |rest: Option<&str>| rest.is_some_and(|rest| AMOUNT_NAMES.contains(&rest));
-    UNIT_NAMES
+    let is_unit = UNIT_NAMES
         .iter()
-        .any(|unit| is_of(name.strip_suffix(unit)) || is_of(name.strip_prefix(unit)))
+        .any(|unit| is_of(name.strip_suffix(unit)) || is_of(name.strip_prefix(unit)));
+    is_unit && (!is_rent(name) || is_rent(&folded(column)) || !has_rent())
 }
 
 /// Returns the text of an XML element that has attributes, `<prix devise="EUR">245000</prix>`, or the texts of a list of

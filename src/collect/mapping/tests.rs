@@ -477,6 +477,11 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
         ),
         (
             "french-csv",
+            json!({"prix": "3500", "prix_unite": "€/m2"}),
+            "\"3500 €/m2\"",
+        ),
+        (
+            "french-csv",
             json!({"transaction": "location", "prix": {"period": "weekly", "text": "450"}}),
             "\"450 weekly\"",
         ),
@@ -493,6 +498,10 @@ fn an_amount_in_another_currency_is_left_out_and_shown() {
     }
     for (name, cells) in [
         ("french-csv", json!({"prix": "490000", "devise": "EUR"})),
+        (
+            "french-csv",
+            json!({"prix": "490000", "loyer": "", "loyer_unite": "€/an"}),
+        ),
         ("french-csv", json!({"prix": "490000", "devise": "nan"})),
         ("french-csv", json!({"prix_eur": "490000", "devise": "CHF"})),
         ("french-csv", json!({"prix": "490 000 €", "devise": "CHF"})),

@@ -14,7 +14,7 @@ use super::text::{BYTE_ORDER_MARK, TextEncoding, parse_delimiter};
 use toise_base::bounded::check_columns;
 use toise_base::formula::Formulas;
 use toise_contract::Fault;
-use toise_input::delimited::{HeaderGap, Splitter};
+use toise_input::delimited::{APOSTROPHES, HeaderGap, Splitter};
 use toise_input::missing::MissingCounts;
 use toise_input::{FileReading, SharedForm};
 
@@ -115,6 +115,8 @@ impl CsvPlan {
         }
         let (columns, mut reading) = InputColumns::understand_line(request, &names)?;
         reading.form = form.found();
+        // Only `"` quotes here: output repeats the bytes of the input.
+        reading.form.notes.retain(|note| note != APOSTROPHES);
         reading.form.encoding = Some(encoding.name().to_owned());
         let first_lines = line_breaks(above) + line_breaks(first.bytes);
         let mut plan = Self {

@@ -8,7 +8,9 @@ use foldhash::fast::FixedState;
 use super::align::{Fit, StreetQuery};
 use super::likenesses::Likenesses;
 use super::query::{Agreement, Query, QueryContext, Reading, SPELLED, bit, is_within};
-use super::{Candidate, Geocoder, KEPT_OF_READING, NumberMatch, SearchRequest, Target, candidate};
+use super::{
+    Candidate, Geocoder, KEPT_OF_READING, NumberMatch, ResultKind, SearchRequest, Target, candidate,
+};
 use crate::index::segment::Segment;
 use crate::text::lexicon;
 use crate::text::likeness::QueryWord;
@@ -175,6 +177,8 @@ impl Geocoder {
         nearest.sort_by_key(|one| !has_number(one));
         let alike = match nearest.partition_point(has_number) {
             0 => equal,
+            // Their numbers do not count.
+            _ if request.kind == Some(ResultKind::Street) => equal,
             with_number => with_number * equal / looked_up,
         };
         candidates.truncate(begin + KEPT_OF_READING);
