@@ -212,8 +212,8 @@ mod tests {
         let names = "cle_intero;uid_adress;voie_nom;numero;suffixe;commune_no;commune_in;position";
         let names = names.split(';').map(str::to_owned).collect();
         let error = BanColumns::find(&Header::new(names), "bal.csv").unwrap_err();
-        let renamed = "rename cle_intero to cle_interop, commune_no to commune_nom, commune_in to \
-            commune_insee";
+        let renamed = "rename cle_intero to cle_interop, uid_adress to uid_adresse, commune_no to commune_nom, \
+            commune_in to commune_insee";
         assert!(error.to_string().ends_with(renamed), "{error}");
     }
 

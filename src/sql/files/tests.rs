@@ -110,7 +110,10 @@ fn rows_that_repeat_the_header_are_left_out_with_a_note() {
     assert_eq!(types(&answer), [&DataType::Int64, &DataType::Float64]);
     assert_eq!(answer.rows, [["1", "1.5"], ["2", "2.5"]]);
     let note = answer.note.unwrap();
-    assert_eq!(note, "rows that repeat the header, left out: 2");
+    assert!(
+        note.ends_with(": rows that repeat the header, left out: 2"),
+        "{note}"
+    );
 }
 
 #[test]
