@@ -1,4 +1,4 @@
-//! Parses the operators' requests about accounts, keys and consumption. [`crate::answers`] writes the responses.
+//! Parses the operators' requests about accounts, keys and consumption. [`crate::json`] writes the responses.
 //!
 //! In `monthly_quota` and the SQL limits, `null` means unlimited; this is the only way to remove the limit of a
 //! production key. In other fields, `null` means that the field is absent.
