@@ -511,7 +511,7 @@ with sync_playwright() as playwright, shown_on_failure() as watched:
     # A weak address is a question, and what was typed stays.
     field.fill("12 rue Inconnue, Mende")
     field.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Which place is meant?", timeout=WAIT_MS)
+    expect(page.get_by_role("alert")).to_contain_text("Which place do you mean?", timeout=WAIT_MS)
     expect(field).to_have_value("12 rue Inconnue, Mende")
     expect(page.get_by_text("Estimated value")).to_have_count(0)
 
