@@ -27,8 +27,9 @@ pages and reports (docs/personal-data.md). The contacts are kept as keyed digest
 arrives later. Copy erased-contacts.json from the data folder to where the backups are: `toise restore --erased` applies
 it to an older backup.
 
-A running server continues; its writes wait while the store is rewritten. If the command is killed, run it again or
-start the server: either completes it. The server does the same at POST /v2/protected/admin/erasures.
+A running server continues; its writes wait while the store is rewritten. If the command is killed, run it again: it may
+not have recorded the erasure yet. A server that starts completes a recorded erasure. The server erases the same way at
+POST /v2/protected/admin/erasures.
 
 Examples:
 

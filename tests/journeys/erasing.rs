@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
@@ -421,7 +421,11 @@ const MANY: u64 = 400;
 /// The number as one word of the text index.
 const WORD: &str = "0612345678";
 /// Number of erasures that are killed.
-const KILLS: u64 = 6;
+const KILLS: u32 = 6;
+/// By how much longer each erasure runs before it is killed than the one before it.
+const KILL_STEP: Duration = Duration::from_millis(90);
+/// How often a test looks whether an erasure has begun.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 fn with_many_adverts(folder: &Path) -> PathBuf {
     let (data, file) = (folder.join("data"), folder.join("many.ndjson"));
@@ -466,6 +470,29 @@ fn unfinished(data: &Path) -> i64 {
         .unwrap()
 }
 
+/// When the list of erased contacts was last written, which every erasure does once it is recorded in the store.
+fn list_written_at(data: &Path) -> Option<SystemTime> {
+    let list = std::fs::metadata(data.join("erased-contacts.json"));
+    list.and_then(|list| list.modified()).ok()
+}
+
+/// Starts an erasure and kills it some time after it is recorded: an erasure that is killed earlier has not begun, so
+/// a server does not complete it. Returns whether it was killed before it ended.
+fn kill_erasure(data: &Path, after: Duration) -> bool {
+    let former = list_written_at(data);
+    let mut erasing = toise(data, &["erase", "--phone", PHONE])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while list_written_at(data) == former && erasing.try_wait().unwrap().is_none() {
+        std::thread::sleep(LOOK_EVERY);
+    }
+    std::thread::sleep(after);
+    erasing.kill().unwrap();
+    !erasing.wait().unwrap().success()
+}
+
 #[test]
 fn a_killed_erasure_is_completed_by_the_next_one_or_by_a_server() {
     for is_server in [false, true] {
@@ -473,22 +500,14 @@ fn a_killed_erasure_is_completed_by_the_next_one_or_by_a_server() {
         let data = with_many_adverts(folder.path());
         let mut killed = 0;
         for number in 0..KILLS {
-            let mut erasing = toise(&data, &["erase", "--phone", PHONE]);
-            let mut erasing = erasing
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(60 + 90 * number));
-            erasing.kill().unwrap();
-            let ended = erasing.wait().unwrap();
-            killed += u64::from(!ended.success());
+            killed += u32::from(kill_erasure(&data, KILL_STEP * number));
             if unfinished(&data) > 0 && is_server {
                 break;
             }
         }
         assert!(killed > 0, "every erasure ended before it was killed");
         if is_server {
+            assert!(unfinished(&data) > 0, "no erasure is left to the server");
             let server = Server::start(&data, "serve");
             assert_eq!(unfinished(&data), 0);
             server.terminate();
