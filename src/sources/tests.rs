@@ -9,7 +9,7 @@ use chrono::Utc;
 
 use super::diagnostics::DiagnosticRange;
 use super::sales::SalesPlaces;
-use super::test_server::{Server, answer, client, gzip};
+use super::test_server::{Reply, Server, answer, client, client_with, gzip};
 use super::{Downloads, Error, FetchedSources, addresses, diagnostics, sales};
 use toise_base::progress::Progress;
 use toise_net::{Client, RetryPolicy};
@@ -267,6 +267,24 @@ async fn a_list_of_diagnostics_that_ends_early_is_refused() {
     assert_eq!(numbers("75").await.unwrap().len(), 1);
     let refused = numbers("48").await.unwrap_err().to_string();
     assert!(refused.contains("1 of 2"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_source_that_accepts_and_never_answers_is_given_up_and_not_asked_for_the_next_file() {
+    let server = Server::start(|_, _| Reply::stalling(Vec::new())).await;
+    let client = client_with(Duration::from_millis(20));
+    let codes = ["48", "83"].map(str::to_owned);
+    let published = addresses::published(&client, &server.base, &codes).await;
+    let published = published.unwrap();
+    assert!(published.versions.is_empty());
+    let [failure] = &published.failures[..] else {
+        panic!("{:?}", published.failures);
+    };
+    let attempts = RetryPolicy::default().attempts_max;
+    assert!(
+        failure.contains(&format!("gave up after {attempts} attempts")),
+        "{failure}"
+    );
 }
 
 #[tokio::test]

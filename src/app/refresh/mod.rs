@@ -23,6 +23,7 @@ mod stored;
 use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
@@ -47,6 +48,9 @@ use toise_sources::sales::SalesPlaces;
 const LOCK: &str = "refresh.lock";
 /// Maximum attempts of a request without progress. The next refresh tries again.
 const ATTEMPTS_MAX: u32 = 4;
+/// Maximum wait for a source to begin or continue a response. A source that accepts connections and sends nothing thus
+/// delays a refresh by two minutes.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// Where the official sources are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +126,7 @@ impl<'a> Refresher<'a> {
         }
         let client = Client::new(RetryPolicy {
             attempts_max: ATTEMPTS_MAX,
+            read_timeout: SILENCE_MAX,
             bytes_per_s_max: options.bytes_per_s_max,
             ..RetryPolicy::default()
         })?;
